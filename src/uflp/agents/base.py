@@ -1,0 +1,49 @@
+"""What an agent is: three pure functions over a learner's state."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, Protocol
+
+import jax
+
+from uflp.types import Batch
+
+Learner = Any  # a pytree of arrays that belongs to one agent
+
+
+class Init(Protocol):
+    """Makes the state of a new learner."""
+
+    def __call__(self, key: jax.Array) -> Learner: ...
+
+
+class Predict(Protocol):
+    """Action values of every ensemble member: observations [B, ...] to float32 [M, B, A]."""
+
+    def __call__(self, learner: Learner, observations: Any) -> jax.Array: ...
+
+
+class Update(Protocol):
+    """One SGD step; returns the new learner and the loss, a float32 scalar."""
+
+    def __call__(self, learner: Learner, batch: Batch) -> tuple[Learner, jax.Array]: ...
+
+
+class Agent(NamedTuple):
+    """An agent's compiled functions and what the rest of a run has to know of it.
+
+    `update` may use up the memory of the learner it is given: keep only the one it returns.
+
+    Attributes:
+        init: makes a learner.
+        predict: action values of each ensemble member.
+        update: one SGD step.
+        members: M, the size of the ensemble; 1 where there is none.
+        target: what replay prepares, `td` (reward and discount) or `return`.
+    """
+
+    init: Init
+    predict: Predict
+    update: Update
+    members: int = 1
+    target: Literal["td", "return"] = "td"

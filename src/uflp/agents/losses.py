@@ -1,0 +1,34 @@
+"""Temporal-difference errors of single transitions; callers `vmap` over the batch.
+
+Names follow the field: `q_tm1, a_tm1` before the query, `r_t, discount_t, q_t` after it.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+
+def double_q(
+    q_tm1: jax.Array,
+    a_tm1: jax.Array,
+    r_t: jax.Array,
+    discount_t: jax.Array,
+    q_t_value: jax.Array,
+    q_t_selector: jax.Array,
+) -> jax.Array:
+    """Double Q-learning error, Eq. 3 of the paper (van Hasselt et al. 2016).
+
+    Args:
+        q_tm1: [A] values before the query, under the parameters that learn.
+        a_tm1: [] action taken.
+        r_t: [] reward, or a discounted sum of several.
+        discount_t: [] what multiplies the value beyond; 0 at a terminal.
+        q_t_value: [A] values after the query, under the target parameters.
+        q_t_selector: [A] values after the query that choose the action.
+
+    Returns:
+        [] target minus prediction; no gradient flows through the target.
+    """
+    target = r_t + discount_t * q_t_value[jnp.argmax(q_t_selector)]
+    return jax.lax.stop_gradient(target) - q_tm1[a_tm1]

@@ -1,0 +1,78 @@
+"""Where the next rollout begins: the choice inside Algorithm 2."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from uflp.collection.search import Bounds, Scan, Search, argmax
+from uflp.memory import History
+from uflp.uncertainty.base import Predict, Uncertainty
+
+Kind = Literal["pair", "state"]
+
+
+class Start(NamedTuple):
+    """Where a rollout begins.
+
+    Attributes:
+        entry: number of the history's entry to restore, None for the initial-state distribution.
+        action: a0, None where the agent chooses it.
+    """
+
+    entry: int | None = None
+    action: int | None = None
+
+
+class UncertaintyFirst:
+    """The paper's rule: the most uncertain of B snapshots, drawn uniformly with replacement.
+
+    With `kind="pair"` it takes the most uncertain pair (s, a), Eq. 1; with `kind="state"` the most
+    uncertain state and a uniformly random action, Eq. 2. `batch=None` means the whole history.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        uncertainty: Uncertainty,
+        predict: Predict,
+        *,
+        actions: int,
+        batch: int | None,
+        kind: Kind,
+    ):
+        self._history = history
+        self._uncertainty = uncertainty
+        self._predict = predict
+        self._actions = actions
+        self._batch = batch
+        self._kind = kind
+        search = Bounds if uncertainty.monotone else Scan
+        self._search: Search | None = (
+            search(history, uncertainty.ids, self._state_scores) if batch is None else None
+        )
+
+    def added(self, entry: int, key: object) -> None:
+        """Learns of a new entry of the history."""
+        if self._search is not None:
+            self._search.added(entry, key)
+
+    def choose(self, rng: np.random.Generator) -> Start:
+        """Returns the start of the next rollout."""
+        if self._search is not None:
+            entry = self._search.best(rng)
+        else:
+            assert self._batch is not None
+            entries = self._history.sample(rng, self._batch)
+            scores = self._state_scores(self._history.keys(entries))
+            entry = int(entries[argmax(scores, rng)])
+        if self._kind == "state":
+            return Start(entry, int(rng.integers(self._actions)))
+        keys = self._history.keys(np.array([entry]))
+        return Start(entry, argmax(self._uncertainty.score(keys, self._predict)[0], rng))
+
+    def _state_scores(self, keys: np.ndarray) -> np.ndarray:
+        if self._kind == "state":
+            return self._uncertainty.score_states(keys, self._predict)
+        return self._uncertainty.score(keys, self._predict).max(axis=-1)

@@ -1,0 +1,121 @@
+"""Algorithm 1 of the paper, DataCollection, one query at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from uflp.collection.acting import Actor
+from uflp.collection.restart import Start, UncertaintyFirst
+from uflp.memory import History
+from uflp.randomness import Randomness
+from uflp.simulators.base import Simulator
+from uflp.types import Transition
+from uflp.uncertainty.base import Uncertainty
+
+
+class Rollout:
+    """A sequence of rollouts in one simulator, of which one is under way.
+
+    Attributes:
+        over: whether the present rollout has ended, so that the next must begin.
+        rollouts: rollouts begun so far.
+        restarts: how many of them began from a snapshot.
+    """
+
+    def __init__(
+        self,
+        simulator: Simulator,
+        actor: Actor,
+        randomness: Randomness,
+        *,
+        history: History | None,
+        uncertainty: Uncertainty | None,
+        rule: UncertaintyFirst | None,
+        checkpoint_period: int = 1,
+        limit: int | None = None,
+        intrinsic_scale: float = 0.0,
+    ):
+        """Makes the means of collection.
+
+        Args:
+            simulator: what is queried.
+            actor: chooses actions.
+            randomness: of the run.
+            history: where snapshots go; None under online access.
+            uncertainty: observes every query, if there is one.
+            rule: told of every snapshot, if there is one.
+            checkpoint_period: a state is saved every so many observations.
+            limit: queries after which a rollout is truncated.
+            intrinsic_scale: c of the intrinsic reward c·u(s, a), Eq. 5.
+        """
+        self.over = True
+        self.rollouts = 0
+        self.restarts = 0
+        self._simulator = simulator
+        self._actor = actor
+        self._randomness = randomness
+        self._history = history
+        self._uncertainty = uncertainty
+        self._rule = rule
+        self._period = checkpoint_period
+        self._limit = limit
+        self._intrinsic_scale = intrinsic_scale
+
+    def begin(self, start: Start) -> None:
+        """Goes to s0, and adds it to the history."""
+        rng = self._randomness.at("rollout", self.rollouts)
+        if start.entry is None or self._history is None:
+            self._observation, _ = self._simulator.reset(seed=int(rng.integers(2**32)))
+        else:
+            snapshot = self._history.fetch(start.entry)
+            assert snapshot is not None, "a rule chose an entry that the history has evicted"
+            self._observation, _ = self._simulator.restore(snapshot)
+            self.restarts += 1
+        self._actor.begin_rollout(rng)
+        self._key = self._key_of(self._observation)
+        self._action = start.action
+        self._length = 0
+        self.over = False
+        self.rollouts += 1
+        self._remember()
+
+    def step(self, query: int) -> Transition:
+        """Makes one query: a0 first, then whatever the agent chooses."""
+        observation, key, action = self._observation, self._key, self._action
+        if action is None:
+            action = self._actor.act(observation, key, self._randomness.at("act", query))
+        next_observation, reward, terminated, truncated, _ = self._simulator.step(action)
+        intrinsic = self._visit(key, action)
+        self._length += 1
+        # Reaching the limit ends the rollout, not the task: values bootstrap through.
+        truncated = not terminated and (truncated or self._length == self._limit)
+        self.over = terminated or truncated
+        self._observation, self._action = next_observation, None
+        if not self.over:
+            self._key = self._key_of(next_observation)
+            if self._length % self._period == 0:
+                self._remember()
+        return Transition(
+            observation, action, reward, next_observation, terminated, truncated, intrinsic
+        )
+
+    def _visit(self, key: Any, action: int) -> float:
+        """Lets the uncertainty observe the query; returns the intrinsic reward it had before."""
+        if self._uncertainty is None:
+            return 0.0
+        intrinsic = 0.0
+        if self._intrinsic_scale:
+            intrinsic = self._intrinsic_scale * self._actor.uncertainty_of(key, action)
+        self._uncertainty.observe(key, action)
+        return intrinsic
+
+    def _remember(self) -> None:
+        """Adds the present state to the history."""
+        if self._history is None:
+            return
+        entry = self._history.add(self._simulator.save(), self._key)
+        if self._rule is not None:
+            self._rule.added(entry, self._key)
+
+    def _key_of(self, observation: Any) -> Any:
+        return 0 if self._uncertainty is None else self._uncertainty.key_of(observation)

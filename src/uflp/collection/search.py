@@ -1,0 +1,172 @@
+"""The most uncertain state of the whole history (batch = None), without looking at all of it.
+
+Both searches return an exact argmax and break ties at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from uflp.memory import History
+
+Score = Callable[[np.ndarray], np.ndarray]
+"""Keys [B] to the uncertainty of each state [B] (the largest over its actions, for pairs)."""
+
+_BLOCK = 1024
+_TOGETHER = 64
+
+
+class Search(Protocol):
+    """Finds the entry with the highest score."""
+
+    def added(self, entry: int, key: object) -> None:
+        """Learns of a new entry."""
+
+    def best(self, rng: np.random.Generator) -> int:
+        """Returns the number of an entry whose score no other exceeds."""
+
+
+class _Items:
+    """What is searched: the distinct states where keys are ids, else the entries themselves.
+
+    Of equal states the latest entry stands for all: being a FIFO, the history holds a state just
+    as long as it holds that one.
+    """
+
+    def __init__(self, history: History, ids: int | None):
+        self._history = history
+        self._latest = None if ids is None else np.full(ids, -1)
+
+    def added(self, entry: int, key: object) -> int:
+        """Returns the item that a new entry belongs to."""
+        if self._latest is None:
+            return entry
+        item = int(key)  # type: ignore[call-overload]
+        self._latest[item] = entry
+        return item
+
+    def entries(self, items: np.ndarray) -> np.ndarray:
+        """Returns the entry that stands for each item."""
+        return items if self._latest is None else self._latest[items]
+
+    def keys(self, items: np.ndarray) -> np.ndarray:
+        """Returns the key of each live item."""
+        return self._history.keys(items) if self._latest is None else items
+
+    def live(self) -> np.ndarray:
+        """Returns all items that are in the history."""
+        if self._latest is None:
+            return self._history.live()
+        return np.flatnonzero(self._latest >= self._history.oldest)
+
+
+class Scan:
+    """Scores every distinct state: for uncertainties that may rise. O(|H|), or O(ids)."""
+
+    def __init__(self, history: History, ids: int | None, score: Score):
+        self._items = _Items(history, ids)
+        self._score = score
+
+    def added(self, entry: int, key: object) -> None:
+        """Learns of a new entry."""
+        self._items.added(entry, key)
+
+    def best(self, rng: np.random.Generator) -> int:
+        """Returns the number of an entry whose score no other exceeds."""
+        items = self._items.live()
+        item = items[argmax(self._score(self._items.keys(items)), rng)]
+        return int(self._items.entries(item))
+
+
+class Bounds:
+    """Searches by upper bounds: for uncertainties that only ever fall.
+
+    An old score of an item is an upper bound of its present one. The item with the highest bound
+    is scored anew until one keeps its place: that one is the argmax. Bounds lie in a ring (or one
+    to an id) in blocks of which the highest is known, so that neither adding nor searching looks
+    at all of them.
+    """
+
+    def __init__(self, history: History, ids: int | None, score: Score):
+        self._history = history
+        self._items = _Items(history, ids)
+        self._score = score
+        self._ids = ids
+        self._bounds = np.full((_blocks(ids or 1), _BLOCK), -np.inf)
+        self._highest = np.full(len(self._bounds), -np.inf)
+        self._ties = np.zeros(len(self._bounds), np.int64)
+
+    def added(self, entry: int, key: object) -> None:
+        """Learns of a new entry, which nothing is known of yet: its bound is infinite.
+
+        A state that was in the history before keeps its bound, which still holds.
+        """
+        item = self._items.added(entry, key)
+        if self._ids is None:
+            self._fit()
+            item %= self._bounds.size
+        block, place = divmod(item, _BLOCK)
+        if self._ids is None or self._bounds[block, place] == -np.inf:
+            self._set(block, np.array([place]), np.array([np.inf]))
+
+    def best(self, rng: np.random.Generator) -> int:
+        """Returns the number of an entry whose score no other exceeds."""
+        while True:
+            block = self._draw_block(rng)
+            tied = np.flatnonzero(self._bounds[block] == self._highest[block])
+            places = tied[rng.permutation(len(tied))[:_TOGETHER]]
+            items = self._item_of(block * _BLOCK + places)
+            self._set(block, places, self._present_scores(items))
+            if self._bounds[block, places[0]] >= self._highest.max():
+                return int(self._items.entries(items[:1])[0])
+
+    def _draw_block(self, rng: np.random.Generator) -> int:
+        """Draws a block that holds the highest bound, in proportion to how often it does."""
+        blocks = np.flatnonzero(self._highest == self._highest.max())
+        ties = np.cumsum(self._ties[blocks])
+        return int(blocks[np.searchsorted(ties, rng.integers(ties[-1]), side="right")])
+
+    def _present_scores(self, items: np.ndarray) -> np.ndarray:
+        scores = np.full(len(items), -np.inf)
+        live = self._items.entries(items) >= self._history.oldest
+        if live.any():
+            scores[live] = self._score(self._items.keys(items[live]))
+        return scores
+
+    def _set(self, block: int, places: np.ndarray, bounds: np.ndarray) -> None:
+        row = self._bounds[block]
+        row[places] = bounds
+        self._highest[block] = highest = row.max()
+        self._ties[block] = np.count_nonzero(row == highest)
+
+    def _item_of(self, places: np.ndarray) -> np.ndarray:
+        """Returns the ids, or the numbers of the entries, at places of the table or ring."""
+        if self._ids is not None:
+            return places
+        size = self._bounds.size
+        newest = self._history.newest
+        return newest - (newest - places) % size
+
+    def _fit(self) -> None:
+        """Doubles the ring until every live entry has a place of its own."""
+        if len(self._history) <= self._bounds.size:
+            return
+        live = np.arange(self._history.oldest, self._history.newest)
+        bounds = self._bounds.ravel()[live % self._bounds.size]
+        self._bounds = np.full((2 * len(self._bounds), _BLOCK), -np.inf)
+        self._bounds.ravel()[live % self._bounds.size] = bounds
+        self._highest = self._bounds.max(axis=1)
+        self._ties = np.count_nonzero(self._bounds == self._highest[:, None], axis=1)
+
+
+def argmax(values: np.ndarray, rng: np.random.Generator) -> int:
+    """Returns the place of a highest value, each of several equally likely."""
+    best = np.flatnonzero(values == values.max())
+    return int(best[0] if len(best) == 1 else best[rng.integers(len(best))])
+
+
+def _blocks(items: int) -> int:
+    return -(-items // _BLOCK)

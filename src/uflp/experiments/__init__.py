@@ -1,0 +1,1 @@
+"""Presets, and the paper's figures and tables, as data."""

@@ -1,0 +1,86 @@
+"""The paper's experiments as data.
+
+A preset's values are found by (preset, agent, uncertainty, access): the common ones first, then
+every rule that matches, in order. A value may be a function of the simulator's settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from uflp.training.settings import Access
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Values that hold only for some agents, uncertainties or accesses; empty matches all."""
+
+    values: Mapping[str, Any]
+    agents: tuple[str, ...] = ()
+    uncertainties: tuple[str, ...] = ()
+    access: Access | None = None
+
+    def matches(self, agent: str, uncertainty: str | None, access: Access) -> bool:
+        """Returns whether the rule's values hold."""
+        return (
+            (not self.agents or agent in self.agents)
+            and (not self.uncertainties or uncertainty in self.uncertainties)
+            and self.access in (None, access)
+        )
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A simulator and the settings that the paper uses on it.
+
+    Attributes:
+        summary: one line for `uflp list`.
+        simulator: name of the simulator.
+        values: settings that all runs share.
+        agent: the agent used unless another is named.
+        uncertainty: likewise for uncertainties; an ensemble's own disagreement takes its place
+            where the agent has an ensemble.
+        rules: what differs by agent, uncertainty and access.
+    """
+
+    summary: str
+    simulator: str
+    values: Mapping[str, Any]
+    agent: str = "ddqn"
+    uncertainty: str = "covariance"
+    rules: tuple[Rule, ...] = field(default=())
+
+
+DEEP_SEA = Preset(
+    summary="Deep Sea N × N (--set size=N): one rewarded corner, 2^-N by chance",
+    simulator="deep-sea",
+    values={
+        "size": 50,
+        "queries": 300_000,
+        "p_init": 0.1,
+        "batch": None,
+        "restart": "pair",
+        "hidden": (64, 64),
+        "learning_rate": 1e-3,
+        "max_gradient_norm": 20.0,
+        "target_period": 4,
+        "learning_batch": 128,
+        "sgd_period": 1,
+        "discount": 0.99,
+        "epsilon": 0.0,
+        "bonus_scale": 1.0,
+        "checkpoint_period": 1,
+        "replay_size": 1_000_000,
+        "history_size": 1_000_000,
+        "feature_size": 1500,
+        "regularization": 0.01,
+        "eval_period": lambda simulator: 10 * simulator.size,
+        "eval_episodes": 1,
+        "target_return": 0.95,
+    },
+    rules=(Rule({"epsilon": 0.1}, agents=("ddqn-bonus",)),),
+)
+
+PRESETS: Mapping[str, Preset] = {"deep-sea": DEEP_SEA}

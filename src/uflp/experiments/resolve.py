@@ -1,0 +1,172 @@
+"""From what a user names and sets to the complete settings of a run."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+from uflp.agents import LEARNERS
+from uflp.experiments.agents import AGENTS
+from uflp.experiments.presets import PRESETS
+from uflp.registry import unknown
+from uflp.simulators import SIMULATORS
+from uflp.training.settings import Access, LoopSettings, RunSettings
+from uflp.types import UsageError
+from uflp.uncertainty import UNCERTAINTIES
+
+
+def resolve(
+    preset: str,
+    *,
+    agent: str | None = None,
+    uncertainty: str | None = None,
+    access: str = "local",
+    seed: int = 0,
+    overrides: Mapping[str, Any] | None = None,
+) -> RunSettings:
+    """Returns the settings of a run, or raises `UsageError` with the choices there are.
+
+    Args:
+        preset: name of a preset.
+        agent: name of an agent; the preset's own if None.
+        uncertainty: name of an uncertainty; what preset and agent suggest if None.
+        access: `local` or `online`.
+        seed: of all randomness.
+        overrides: values by key, taking the place of the preset's; strings are read as values.
+    """
+    if preset not in PRESETS:
+        raise UsageError(unknown("preset", preset, PRESETS))
+    chosen = PRESETS[preset]
+    agent = agent or chosen.agent
+    if agent not in AGENTS:
+        raise UsageError(unknown("agent", agent, AGENTS))
+    if access not in ("local", "online"):
+        raise UsageError(unknown("access", access, ("local", "online")))
+    access = typing.cast(Access, access)
+    if seed < 0:
+        raise UsageError(f"seed must not be negative, not {seed}")
+    named = AGENTS[agent]
+    learner = LEARNERS[named.learner]
+    ensemble = "members" in _keys(learner)
+    if uncertainty is None and (access == "local" or named.exploration != "greedy"):
+        uncertainty = "ensemble-std" if ensemble else chosen.uncertainty
+    if uncertainty == "ensemble-std" and not ensemble:
+        others = ", ".join(name for name in UNCERTAINTIES if name != uncertainty)
+        raise UsageError(f"{agent} has no ensemble for ensemble-std to compare: choose {others}")
+
+    parts = {
+        "simulator": SIMULATORS[chosen.simulator],
+        "learner": learner,
+        "uncertainty": None if uncertainty is None else UNCERTAINTIES[uncertainty],
+        "loop": LoopSettings,
+    }
+    values = dict(chosen.values)
+    for rule in chosen.rules:
+        if rule.matches(agent, uncertainty, access):
+            values |= rule.values
+    if access == "online":
+        values["p_init"] = 1.0
+    overrides = _read(parts, overrides or {})
+    if access == "online" and overrides.get("p_init", 1.0) != 1.0:
+        raise UsageError("online access means p_init=1: leave p_init alone, or use --access local")
+    values |= overrides
+    simulator = _make(parts["simulator"], values)
+    values = {key: value(simulator) if callable(value) else value for key, value in values.items()}
+    return RunSettings(
+        preset=preset,
+        agent=agent,
+        uncertainty_name=uncertainty,
+        access=access,
+        seed=seed,
+        exploration=named.exploration,
+        simulator=simulator,
+        learner=_make(learner, values),
+        uncertainty=_make(parts["uncertainty"], values),
+        loop=_make(LoopSettings, values),
+    )
+
+
+def _make(part: Any, values: Mapping[str, Any]) -> Any:
+    """Builds one settings class from the values that are its own."""
+    if part is None:
+        return None
+    return part(**{key: values[key] for key in _keys(part) if key in values})
+
+
+def _keys(part: Any) -> list[str]:
+    return [field.name for field in dataclasses.fields(part)]
+
+
+def _read(parts: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Checks the keys of overrides and reads their values as the types that the keys have."""
+    kinds: dict[str, Any] = {}
+    for part in parts.values():
+        if part is not None:
+            kinds |= typing.get_type_hints(part)
+    read = {}
+    for key, value in overrides.items():
+        if key not in kinds:
+            raise UsageError(unknown("key", key, sorted(kinds)))
+        read[key] = _value(key, value, kinds[key])
+    return read
+
+
+def _value(key: str, value: Any, kind: Any) -> Any:
+    """Reads one value: `none`, numbers, booleans, words, and widths such as 64,64."""
+    options = typing.get_args(kind) if _is_union(kind) else (kind,)
+    if isinstance(value, str):
+        value = _literal(value, options)
+    for option in options:
+        accepted = _accept(value, option)
+        if accepted is not _NO:
+            return accepted
+    raise UsageError(f"{key} must be {_describe(options)}, not {value!r}")
+
+
+_NO = object()
+
+
+def _literal(text: str, options: tuple[Any, ...]) -> Any:
+    if text.lower() in ("none", "all") and type(None) in options:
+        return None
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _accept(value: Any, kind: Any) -> Any:
+    """Returns the value as `kind`, or `_NO`."""
+    if typing.get_origin(kind) is typing.Literal:
+        return value if value in typing.get_args(kind) else _NO
+    if typing.get_origin(kind) is tuple:
+        items = value if isinstance(value, tuple | list) else (value,)
+        return tuple(items) if all(type(item) is int for item in items) else _NO
+    if kind is float and type(value) in (int, float):
+        return float(value)
+    if kind is int and type(value) is float and value.is_integer():
+        return int(value)
+    return value if type(value) is kind else _NO
+
+
+def _describe(options: tuple[Any, ...]) -> str:
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
+    words = []
+    for kind in options:
+        if typing.get_origin(kind) is typing.Literal:
+            words.append(" or ".join(typing.get_args(kind)))
+        elif typing.get_origin(kind) is tuple:
+            words.append("whole numbers separated by commas")
+        else:
+            words.append("none" if kind is type(None) else names[kind])
+    return " or ".join(words)
+
+
+def _is_union(kind: Any) -> bool:
+    return typing.get_origin(kind) in (typing.Union, types.UnionType)

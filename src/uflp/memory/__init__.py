@@ -1,0 +1,7 @@
+"""What a run remembers: snapshots in the history, transitions in the replay."""
+
+from uflp.memory.history import History
+from uflp.memory.replay import Replay
+from uflp.memory.targets import MonteCarlo, OneStep, Targets
+
+__all__ = ["History", "MonteCarlo", "OneStep", "Replay", "Targets"]

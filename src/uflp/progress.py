@@ -1,0 +1,61 @@
+"""Progress of a run: a live bar on a terminal, plain lines now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+_LINE_EVERY = 10.0
+
+
+class Progress:
+    """Shows rows of metrics as they come, on standard error."""
+
+    def __init__(self, queries: int):
+        self._queries = queries
+        self._started = self._shown = time.monotonic()
+        self._bar: Bar | None = None
+        if sys.stderr.isatty():
+            self._bar = Bar(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("queries"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+            )
+            self._task = self._bar.add_task("compiling", total=queries)
+
+    def __enter__(self) -> Progress:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def row(self, row: dict[str, Any]) -> None:
+        """Shows one row."""
+        text = f"return {row['eval_return_mean']:.3f}, {row['restarts']:,} restarts"
+        if self._bar is not None:
+            self._bar.update(self._task, completed=row["queries"], description=text)
+        elif time.monotonic() - self._shown >= _LINE_EVERY:
+            self._shown = time.monotonic()
+            rate = row["queries"] / (self._shown - self._started)
+            print(
+                f"{row['queries']:,} of {self._queries:,} queries, {text}, {rate:,.0f} queries/s",
+                file=sys.stderr,
+                flush=True,
+            )

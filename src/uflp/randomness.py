@@ -1,0 +1,42 @@
+"""Random numbers as a function of (seed, stream, number).
+
+No generator is carried along: whoever needs randomness for query 17 asks for it by that number, so
+a resumed run, a compiled loop and a one-actor cluster all draw alike.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+
+
+class Randomness:
+    """All the randomness of one run, addressed by stream name and number."""
+
+    def __init__(self, seed: int):
+        self.seed = seed
+        self._streams: dict[str, tuple[np.random.Generator, Any]] = {}
+
+    def at(self, stream: str, number: int) -> np.random.Generator:
+        """Returns the generator of one stream at one number; equal arguments draw equally.
+
+        Each stream has one generator that is wound to `number` (building a new one costs ten
+        times as much), so use what is returned before asking for the same stream again.
+        """
+        if stream not in self._streams:
+            bits = np.random.Philox(key=self._key(stream))
+            self._streams[stream] = np.random.Generator(bits), bits.state
+        generator, start = self._streams[stream]
+        start["state"]["counter"][1] = number
+        generator.bit_generator.state = start
+        return generator
+
+    def integer(self, stream: str) -> int:
+        """Returns one 32-bit integer for a stream, to seed a generator of another library."""
+        return int(self._key(stream)[0] & 0xFFFFFFFF)
+
+    def _key(self, stream: str) -> np.ndarray:
+        entropy = [self.seed, zlib.crc32(stream.encode())]
+        return np.random.SeedSequence(entropy).generate_state(2, np.uint64)

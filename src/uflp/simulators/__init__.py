@@ -1,0 +1,15 @@
+"""What can be saved and restored."""
+
+from uflp.registry import Registry
+from uflp.simulators.base import Simulator, SnapshotError
+
+SIMULATORS = Registry(
+    "simulator",
+    {
+        "deep-sea": "uflp.simulators.deep_sea:DeepSea",
+        "swingup": "uflp.simulators.swingup:Swingup",
+        "bsuite": "uflp.simulators.bsuite:Bsuite",
+    },
+)
+
+__all__ = ["SIMULATORS", "Simulator", "SnapshotError"]

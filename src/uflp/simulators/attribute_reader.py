@@ -1,0 +1,191 @@
+"""The data attributes of a Python object as lists, numbers and strings."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import logging
+import random
+import types
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Set
+from typing import Any
+
+import gymnasium
+import numpy as np
+from dm_env import specs
+from gymnasium.envs.registration import EnvSpec
+
+from uflp.simulators.base import SnapshotError
+
+SEQUENCES = {kind.__name__: kind for kind in (list, tuple, set, frozenset, deque)}
+MAPPINGS = {kind.__name__: kind for kind in (dict, OrderedDict, Counter, defaultdict)}
+GENERATORS = {
+    kind.__name__: kind for kind in (np.random.RandomState, np.random.Generator, random.Random)
+}
+BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
+
+_LEAVES = (type(None), bool, float, str, bytes)
+_CONSTANTS = (
+    *(type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType),
+    *(types.GenericAlias, types.UnionType, functools.partial, np.dtype, np.ufunc, logging.Logger),
+    *(specs.Array, gymnasium.Space, EnvSpec),
+)
+
+
+class Reader:
+    """Turns a value into lists, numbers and strings.
+
+    A leaf stands for itself. Anything else is a list that begins with its kind; what can be shared
+    has a number next, and is `["same", number]` where it is met again.
+    """
+
+    def __init__(self, skip: Set[str]):
+        self._skip = skip
+        # Values are kept beside their numbers: an id is unique only while its value lives.
+        self._seen: dict[int, tuple[int, Any]] = {}
+        self._arrays: dict[int, list[list[Any]]] = defaultdict(list)
+
+    def read(self, value: Any, path: str) -> Any:
+        """Returns the encoded form of a value that was found at a path."""
+        if isinstance(value, enum.Enum) and value.name in type(value).__members__:
+            return ["enum", name_of(type(value)), value.name]
+        if type(value) in _LEAVES:
+            return value
+        if type(value) is int:
+            return value if -(2**63) <= value < 2**63 else ["int", hex(value)]
+        if type(value) is range:
+            return ["range", value.start, value.stop, value.step]
+        if isinstance(value, np.generic) and _is_simple(value.dtype):
+            return ["scalar", value.dtype.str, value.tobytes()]
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return ["namedtuple", name_of(type(value)), self._items(value, path)]
+        if is_constant(value):
+            return ["constant", label_of(value)]
+        if id(value) in self._seen:
+            return ["same", self._seen[id(value)][0]]
+        number = len(self._seen)
+        self._seen[id(value)] = (number, value)
+        return self._shared(value, number, path)
+
+    def _shared(self, value: Any, number: int, path: str) -> list[Any]:
+        cls: Any = type(value)
+        kind = cls.__name__
+        if cls is np.ndarray and value.dtype == object:
+            return ["objects", number, value.shape, self._items(value.ravel(), path)]
+        if cls is np.ndarray and _is_simple(value.dtype):
+            return self._array(value, number)
+        if GENERATORS.get(kind) is cls:
+            bits, state = generator_state(value)
+            if bits in BIT_GENERATORS:
+                return ["generator", number, kind, bits, self.read(state, path)]
+        if SEQUENCES.get(kind) is cls:
+            return [kind, number, self._items(value, path), getattr(value, "maxlen", None)]
+        if MAPPINGS.get(kind) is cls:
+            keys = self._items(value, f"{path} key ")
+            items = [self.read(item, f"{path}[{key!r}]") for key, item in value.items()]
+            return [kind, number, keys, items]
+        if not is_plain(cls):
+            raise SnapshotError(
+                f"{path} cannot be saved: the state of a {name_of(cls)} is not in Python attributes"
+            )
+        kept, left_out = {}, []
+        for name, item in attributes_of(value).items():
+            if name in self._skip or is_constant(item):
+                left_out.append(name)
+            else:
+                kept[name] = self.read(item, f"{path}.{name}")
+        return ["object", number, name_of(cls), kept, left_out]
+
+    def _items(self, values: Any, path: str) -> list[Any]:
+        return [self.read(value, f"{path}[{index}]") for index, value in enumerate(values)]
+
+    def _array(self, value: np.ndarray, number: int) -> list[Any]:
+        order: Any = "F" if value.flags.fnc else "C"
+        layout = [value.shape, order, False]
+        owner: Any = value
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        sharers = self._arrays[id(owner)]
+        sharers.append(layout)
+        # Memory with a second owner must keep it, so such an array is written in place. Others are
+        # replaced, because whoever was handed one as an observation must not see it change.
+        if len(sharers) > 1 or (owner.base is not None and value.flags.writeable):
+            for sharer in sharers:
+                sharer[-1] = True
+        return ["array", number, value.dtype.str, layout, value.tobytes(order)]
+
+
+def is_constant(value: Any) -> bool:
+    """Returns whether a value is code or a description, which no step changes."""
+    return isinstance(value, _CONSTANTS)
+
+
+def label_of(constant: Any) -> str:
+    """Returns a name by which a constant among data is recognised."""
+    return getattr(constant, "__qualname__", type(constant).__qualname__)
+
+
+def name_of(cls: type) -> str:
+    """Returns where a class is defined, as `module:name`."""
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def attributes_of(value: Any) -> dict[str, Any]:
+    """Returns what an instance holds in its dictionary and in its slots."""
+    found = dict(getattr(value, "__dict__", {}))
+    cls: Any = type(value)
+    for name, member in slots_of(cls).items():
+        try:
+            found[name] = member.__get__(value)
+        except AttributeError:
+            continue  # an empty slot
+    return found
+
+
+@functools.cache
+def slots_of(cls: Any) -> dict[str, Any]:
+    """Returns the descriptors of all slots that a class and its bases reserve."""
+    return {name: member for part in cls.__mro__ for name, member in _own_slots(part)}
+
+
+def _own_slots(cls: type) -> list[tuple[str, Any]]:
+    if "__slots__" not in vars(cls):
+        return []  # what a class in C calls members is not all of its state
+    kind = types.MemberDescriptorType
+    return [(name, member) for name, member in vars(cls).items() if isinstance(member, kind)]
+
+
+@functools.cache
+def is_plain(cls: Any) -> bool:
+    """Returns whether instances keep all their state in attributes, and none of it in C."""
+    for part in cls.__mro__[:-1]:
+        own = len(_own_slots(part)) + ("__dict__" in vars(part)) + ("__weakref__" in vars(part))
+        if part.__basicsize__ > part.__base__.__basicsize__ + 8 * own:
+            return False
+    return cls is not object
+
+
+def generator_state(value: Any) -> tuple[str, Any]:
+    """Returns the kind of bits that a generator draws from, and its state."""
+    if isinstance(value, random.Random):
+        return "MT19937", value.getstate()
+    if isinstance(value, np.random.RandomState):
+        state: Any = value.get_state(legacy=False)
+    else:
+        state = value.bit_generator.state
+    return state["bit_generator"], state
+
+
+def set_generator_state(value: Any, state: Any) -> None:
+    """Puts a generator into a state that `generator_state` returned."""
+    if isinstance(value, random.Random):
+        value.setstate(state)
+    elif isinstance(value, np.random.RandomState):
+        value.set_state(state)
+    else:
+        value.bit_generator.state = state
+
+
+def _is_simple(dtype: np.dtype) -> bool:
+    return not dtype.hasobject and np.dtype(dtype.str) == dtype

@@ -1,0 +1,247 @@
+"""A snapshot of any Python object: its data attributes, read out and written back.
+
+It understands numbers, strings, enums, NumPy arrays and generators, the standard containers, named
+tuples, and instances of Python classes with all that hangs from them. Attributes that are code,
+spaces or specs are constant and left out (what a function hides in its closure is not seen);
+anything else is refused by name. One object that is held in two places is still one object after
+it was written back.
+
+The bytes are msgpack, and reading them calls nobody's code: values go into objects that are there
+already; where one is missing, a bare instance is made of a class that is imported already and comes
+from a package that the target itself is made of.
+"""
+
+from __future__ import annotations
+
+import enum
+import random
+import sys
+import zlib
+from collections import defaultdict, deque
+from collections.abc import Callable, Set
+from typing import Any
+
+import msgpack
+import numpy as np
+
+from uflp.simulators import attribute_reader as reading
+from uflp.simulators.base import SnapshotError
+
+
+def encode(target: Any, *, skip: Set[str] = frozenset()) -> bytes:
+    """Returns the state of an object.
+
+    Args:
+        target: an instance of a Python class.
+        skip: names of attributes to leave out wherever they occur: logs, which are not rolled
+            back, and large constants.
+
+    Raises:
+        SnapshotError: for an attribute that cannot be encoded; the message gives its path.
+    """
+    try:
+        return msgpack.packb(reading.Reader(skip).read(target, type(target).__name__))
+    except SnapshotError:
+        raise
+    except (RecursionError, ValueError) as error:
+        raise SnapshotError(f"{type(target).__name__} cannot be saved: {error}") from error
+
+
+def write_back(target: Any, data: bytes, *, exact: bool, skip: Set[str] = frozenset()) -> None:
+    """Puts an object into an encoded state.
+
+    Args:
+        target: an object of the class that was encoded.
+        data: what `encode` returned.
+        exact: whether random number generators go back too; else they stay as they are.
+        skip: the names that were given to `encode`.
+
+    Raises:
+        SnapshotError: for data that does not fit the target, which may then be partly written.
+    """
+    try:
+        node = msgpack.unpackb(data, strict_map_key=False)
+        fits = isinstance(node, list) and node[0] == "object"
+        if not fits or node[2] != reading.name_of(type(target)):
+            raise SnapshotError(f"not a state of {type(target).__name__}")
+        _Writer(skip, exact).write(node, target, type(target).__name__)
+    except SnapshotError:
+        raise
+    except Exception as error:  # the bytes may be anything, and may fail in any way
+        raise SnapshotError(f"not a state of {type(target).__name__}: {error!r}") from error
+
+
+class _Writer:
+    """Turns what a `Reader` made back into values, using the objects that are there.
+
+    `_claimed` holds the objects that have got their new state: what is two objects in the snapshot
+    and one in the target becomes two.
+    """
+
+    def __init__(self, skip: Set[str], exact: bool):
+        self._skip = skip
+        self._exact = exact
+        self._made: dict[int, Any] = {}
+        self._claimed: dict[int, Any] = {}
+        self._packages: set[str] = set()
+
+    def write(self, node: Any, old: Any, path: str) -> Any:
+        """Returns the value for a place that holds `old` now."""
+        if not isinstance(node, list):
+            return node
+        kind, *rest = node
+        if kind == "same":
+            return self._made[rest[0]]
+        if kind == "constant":
+            if not reading.is_constant(old) or reading.label_of(old) != rest[0]:
+                raise SnapshotError(f"{path} cannot be restored: there is no {rest[0]}")
+            return old
+        if kind == "int":
+            return int(rest[0], 16)
+        if kind == "range":
+            return range(*rest)
+        if kind == "scalar":
+            return np.frombuffer(rest[1], rest[0])[0]
+        if kind == "enum":
+            return self._class(rest[0], old, enum.Enum, path).__members__[rest[1]]
+        if kind == "namedtuple":
+            cls = self._class(rest[0], old, tuple, path)
+            return tuple.__new__(cls, self._items(rest[1], old, path))
+        if kind in reading.SEQUENCES:
+            return self._sequence(old, path, kind, *rest)
+        if kind in reading.MAPPINGS:
+            return self._mapping(old, path, kind, *rest)
+        shared: dict[str, Callable[..., Any]] = {
+            "array": self._array,
+            "objects": self._objects,
+            "generator": self._generator,
+            "object": self._object,
+        }
+        return shared[kind](old, path, *rest)
+
+    def _keep(self, number: int, value: Any) -> Any:
+        self._made[number] = self._claimed[id(value)] = value
+        return value
+
+    def _items(self, nodes: list[Any], old: Any, path: str) -> list[Any]:
+        olds = list(old) if isinstance(old, list | tuple | deque | np.ndarray) else []
+        olds += [None] * (len(nodes) - len(olds))
+        return [self.write(node, olds[i], f"{path}[{i}]") for i, node in enumerate(nodes)]
+
+    def _sequence(
+        self, old: Any, path: str, kind: str, number: int, nodes: list[Any], maxlen: int | None
+    ) -> Any:
+        if kind not in ("list", "deque"):
+            return self._keep(number, reading.SEQUENCES[kind](self._items(nodes, old, path)))
+        # Kept before it is filled: its items may refer back to it.
+        value: Any = self._keep(number, [] if kind == "list" else deque(maxlen=maxlen))
+        value.extend(self._items(nodes, old, path))
+        return value
+
+    def _mapping(
+        self, old: Any, path: str, kind: str, number: int, keys: list[Any], nodes: list[Any]
+    ) -> Any:
+        olds = old if isinstance(old, dict) else {}
+        value: Any = self._keep(number, reading.MAPPINGS[kind]())
+        if kind == "defaultdict":
+            # The factory is code, so it comes from the dictionary that is there.
+            if not isinstance(old, defaultdict):
+                raise SnapshotError(f"{path} cannot be restored: there is no defaultdict yet")
+            value.default_factory = old.default_factory
+        for key, node in zip(self._items(keys, None, path), nodes, strict=True):
+            value[key] = self.write(node, olds.get(key), f"{path}[{key!r}]")
+        return value
+
+    def _objects(self, old: Any, path: str, number: int, shape: list[int], nodes: list[Any]) -> Any:
+        value = self._keep(number, np.empty(shape, object))
+        olds = old.ravel() if isinstance(old, np.ndarray) else None
+        for index, item in enumerate(self._items(nodes, olds, path)):
+            value.flat[index] = item
+        return value
+
+    def _array(
+        self, old: Any, path: str, number: int, dtype: str, layout: list[Any], content: bytes
+    ) -> Any:
+        shape, order, in_place = layout
+        value = np.frombuffer(content, dtype).reshape(shape, order=order).copy(order)
+        if not in_place:
+            return self._keep(number, value)
+        if not isinstance(old, np.ndarray) or old.shape != value.shape or old.dtype != value.dtype:
+            raise SnapshotError(f"{path} cannot be restored: it shares memory that is not there")
+        old[...] = value
+        return self._keep(number, old)
+
+    def _generator(self, old: Any, path: str, number: int, kind: str, bits: str, node: Any) -> Any:
+        value = old
+        usable = type(old) is reading.GENERATORS[kind] and id(old) not in self._claimed
+        if not usable or reading.generator_state(old)[0] != bits:
+            # There is none to leave as it is. One that follows from the saved state, without
+            # repeating its draws, keeps runs reproducible.
+            value = _new_generator(kind, bits, zlib.crc32(msgpack.packb(node)))
+        if self._exact:
+            reading.set_generator_state(value, self.write(node, None, path))
+        return self._keep(number, value)
+
+    def _object(
+        self, old: Any, path: str, number: int, name: str, nodes: dict[str, Any], left_out: Any
+    ) -> Any:
+        olds = reading.attributes_of(old) if reading.name_of(type(old)) == name else {}
+        value = self._instance(name, left_out, olds, old, path)
+        self._keep(number, value)
+        cls: Any = type(value)
+        self._packages.add(_package(cls))
+        # Written past `setattr`, which may be somebody's code.
+        for attribute, item in reading.attributes_of(value).items():
+            known = attribute in nodes or attribute in left_out or attribute in self._skip
+            if not known and not reading.is_constant(item):
+                object.__delattr__(value, attribute)
+        slots = reading.slots_of(cls)
+        for attribute, node in nodes.items():
+            item = self.write(node, olds.get(attribute), f"{path}.{attribute}")
+            if attribute in slots:
+                slots[attribute].__set__(value, item)
+            else:
+                value.__dict__[attribute] = item
+        return value
+
+    def _instance(
+        self, name: str, left_out: list[str], olds: dict[str, Any], old: Any, path: str
+    ) -> Any:
+        cls = self._class(name, old, object, path)
+        # A frozen record may be in other hands, which rely on it.
+        frozen = getattr(getattr(cls, "__dataclass_params__", None), "frozen", False)
+        if type(old) is cls and id(old) not in self._claimed and not frozen:
+            return old
+        if not olds.keys() >= set(left_out):
+            raise SnapshotError(f"{path} cannot be restored: there is no {name} to write into")
+        value = object.__new__(cls)
+        for attribute in left_out:
+            object.__setattr__(value, attribute, olds[attribute])
+        return value
+
+    def _class(self, name: str, old: Any, base: type, path: str) -> Any:
+        if reading.name_of(type(old)) == name:
+            return type(old)
+        module, _, qualified = name.partition(":")
+        found: Any = sys.modules.get(module)
+        for part in qualified.split("."):
+            # Not `getattr`: a module may answer it by importing another.
+            found = getattr(found, "__dict__", {}).get(part)
+        known = isinstance(found, type) and issubclass(found, base)
+        if known and base is object:
+            known = _package(found) in self._packages and reading.is_plain(found)
+        if not known:
+            raise SnapshotError(f"{path} cannot be restored: {name} is not known here")
+        return found
+
+
+def _package(cls: type) -> str:
+    return cls.__module__.partition(".")[0]
+
+
+def _new_generator(kind: str, bits: str, seed: int) -> Any:
+    if kind == "Random":
+        return random.Random(seed)
+    if bits not in reading.BIT_GENERATORS:
+        raise SnapshotError(f"{bits} is not a bit generator of NumPy")
+    return reading.GENERATORS[kind](getattr(np.random, bits)(seed))

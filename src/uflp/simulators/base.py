@@ -1,0 +1,111 @@
+"""The simulator protocol: a `gymnasium.Env` that can be saved and restored."""
+
+from __future__ import annotations
+
+import zlib
+from abc import abstractmethod
+from typing import Any, Literal
+
+import gymnasium
+
+from uflp.types import Snapshot
+
+RandomnessMode = Literal["fresh", "exact"]
+
+SEAL_WIDTH = 4
+"""Bytes of checksum that `save` puts behind what `_save` returns."""
+
+
+class SnapshotError(ValueError):
+    """A snapshot cannot be taken here, or does not belong to this simulator."""
+
+
+class Simulator(gymnasium.Env[Any, Any]):
+    """A Gymnasium environment that can go back.
+
+    A subclass implements `_reset`, `_step`, `_save` and `_restore`; this class keeps what is the
+    same for all of them: the screen score, the stamp, the checksum, and that a finished episode is
+    neither stepped nor saved.
+
+    Attributes:
+        stamp: names kind, settings, layout and version; snapshots travel only between simulators
+            of equal stamp.
+        snapshot_width: length of a snapshot's data in bytes, checksum included, where that is
+            constant, else None.
+        screen_score: unclipped reward since the initial state, across restarts.
+    """
+
+    stamp: str
+    snapshot_width: int | None = None
+    screen_score: float = 0.0
+    _running: bool = False
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode from the initial-state distribution; a seed renews the randomness."""
+        super().reset(seed=seed)
+        observation, info = self._reset(seed)
+        self.screen_score = 0.0
+        self._running = True
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Takes one action. During training, each call is one query."""
+        if not self._running:
+            raise SnapshotError("no episode is under way: call reset() or restore() before step()")
+        observation, reward, terminated, truncated, info = self._step(action)
+        self.screen_score += reward
+        self._running = not (terminated or truncated)
+        return observation, reward, terminated, truncated, info
+
+    def save(self) -> Snapshot:
+        """Returns a snapshot of the present state, with the randomness that lies ahead."""
+        if not self._running:
+            raise SnapshotError("a finished episode cannot be saved: it has no future to restore")
+        data = self._save()
+        return Snapshot(self.stamp, data + _seal(data), self.screen_score)
+
+    def restore(
+        self, snapshot: Snapshot, *, randomness: RandomnessMode = "fresh"
+    ) -> tuple[Any, dict[str, Any]]:
+        """Goes back to a snapshot, and returns the observation there.
+
+        With `randomness="fresh"` the future is sampled anew, with `"exact"` the noise replays.
+        """
+        if snapshot.simulator != self.stamp:
+            raise SnapshotError(
+                f"a snapshot of {snapshot.simulator!r} cannot be restored into {self.stamp!r}"
+            )
+        if randomness not in ("fresh", "exact"):
+            raise ValueError(f"randomness is 'fresh' or 'exact', not {randomness!r}")
+        data = snapshot.data[:-SEAL_WIDTH]
+        # Checked before anything is written: a refused restore leaves the simulator as it was.
+        if snapshot.data[-SEAL_WIDTH:] != _seal(data):
+            raise SnapshotError("the snapshot's data is damaged: its checksum does not match")
+        self._running = False  # until the new state is in place
+        observation, info = self._restore(data, exact=randomness == "exact")
+        self.screen_score = snapshot.screen_score
+        self._running = True
+        return observation, info
+
+    def metrics(self) -> dict[str, float]:
+        """Returns what this simulator adds to a run's metrics; cumulative, never rolled back."""
+        return {}
+
+    @abstractmethod
+    def _reset(self, seed: int | None) -> tuple[Any, dict[str, Any]]: ...
+
+    @abstractmethod
+    def _step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]: ...
+
+    @abstractmethod
+    def _save(self) -> bytes: ...
+
+    @abstractmethod
+    def _restore(self, data: bytes, *, exact: bool) -> tuple[Any, dict[str, Any]]: ...
+
+
+def _seal(data: bytes) -> bytes:
+    # Started at 1: from 0, no data at all would be sealed by four zeros.
+    return zlib.crc32(data, 1).to_bytes(SEAL_WIDTH, "little")

@@ -1,0 +1,229 @@
+"""One suite that every simulator passes: the promises of `Simulator`, put to the test.
+
+Simulators are checked from outside, by playing them along courses.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from uflp.simulators.base import RandomnessMode, Simulator, SnapshotError
+from uflp.simulators.course import Course, Event, difference, ended, same
+from uflp.types import Snapshot
+
+# Fresh restores that must not all be followed by the same noise.
+_TRIES = 5
+_MODES: tuple[RandomnessMode, ...] = ("fresh", "exact")
+
+
+class Finding(NamedTuple):
+    """A promise that a simulator breaks.
+
+    Attributes:
+        promise: which one.
+        detail: what differs first.
+    """
+
+    promise: str
+    detail: str
+
+
+def check(make: Callable[[], Simulator], *, steps: int = 200, seed: int = 0) -> list[Finding]:
+    """Plays simulators, and returns the promises that they break: none, if they are faithful.
+
+    Args:
+        make: returns a new simulator, the same each time.
+        steps: how many steps a course has.
+        seed: of the resets and of the actions.
+    """
+    findings = []
+    for promise, holds in _PROMISES.items():
+        try:
+            findings += [Finding(promise, detail) for detail in holds(Course(make, steps, seed))]
+        except Exception as error:  # a broken simulator may fail in any way
+            findings.append(Finding(promise, f"raised {type(error).__name__}: {error}"))
+    return findings
+
+
+def _spaces(course: Course) -> Iterator[str]:
+    simulator = course.started()
+    restored, _ = simulator.restore(simulator.save())
+    for event in [Event(restored), *course.play(simulator)]:
+        if not simulator.observation_space.contains(event.observation):
+            yield f"{event.observation!r} is not in {simulator.observation_space}"
+            return
+
+
+def _handed_out(course: Course) -> Iterator[str]:
+    simulator = course.started()
+    snapshot = simulator.save()
+    kept = []
+    for action in (None, *course.actions):
+        result = simulator.restore(snapshot) if action is None else simulator.step(action)
+        kept.append((result[0], copy.deepcopy(result[0])))
+        if action is not None and ended(result):
+            break
+    simulator.restore(snapshot)
+    for number, (now, then) in enumerate(kept):
+        if not same(now, then):
+            yield f"observation {number} changed after it was handed out"
+            return
+
+
+def _seeds(course: Course) -> Iterator[str]:
+    yield from difference(course.play(course.started()), course.play(course.started()))
+
+
+def _saving(course: Course) -> Iterator[str]:
+    simulator = course.started()
+    yield from difference(course.play(course.started()), course.play(simulator, simulator.save))
+
+
+def _exact(course: Course) -> Iterator[str]:
+    for warm_up in course.warm_ups:
+        simulator = course.started(warm_up)
+        snapshot = simulator.save()
+        travelled = Snapshot(*pickle.loads(pickle.dumps(snapshot)))
+        expected = course.play(simulator)
+        for place, target in (
+            ("the same simulator", simulator),
+            ("the same simulator once more", simulator),
+            ("a new simulator", course.make()),
+            ("a simulator elsewhere in an episode", course.started(warm_up + 3)),
+        ):
+            target.restore(travelled, randomness="exact")
+            for what in difference(expected, course.play(target)):
+                yield f"in {place}, {warm_up} steps after a reset: {what}"
+                return
+
+
+def _observation(course: Course) -> Iterator[str]:
+    simulator = course.started()
+    for number, action in enumerate(course.actions):
+        result = simulator.step(action)
+        if ended(result):
+            return
+        observation = result[0]
+        snapshot = simulator.save()
+        for target in (simulator, course.make()):
+            for restored, _ in (target.restore(snapshot, randomness=mode) for mode in _MODES):
+                if not same(restored, observation):
+                    yield f"after step {number}: {restored!r} instead of {observation!r}"
+                    return
+
+
+def _fresh_noise(course: Course) -> Iterator[str]:
+    other = course.make()
+    other.reset(seed=course.seed + 1)
+    if not any(difference(course.play(course.started()), course.play(other))):
+        return  # a seed changes nothing, so there is no noise
+    simulator = course.started()
+    snapshot = simulator.save()
+    played = [course.play(simulator)]
+    for target in [simulator] * _TRIES + [other] * _TRIES:
+        target.restore(snapshot)
+        played.append(course.play(target))
+    if not any(any(difference(played[0], later)) for later in played[1:]):
+        yield "the noise that followed the save replays"
+    elif not any(any(difference(played[1], later)) for later in played[2:]):
+        yield "every restore is followed by the same noise"
+
+
+def _snapshots(course: Course) -> Iterator[str]:
+    simulator, other = course.started(), course.make()
+    snapshot = simulator.save()
+    if type(snapshot.data) is not bytes:
+        yield f"the data is {type(snapshot.data).__name__}, not bytes"
+    if simulator.snapshot_width not in (None, len(snapshot.data)):
+        yield f"{len(snapshot.data)} bytes, where snapshot_width is {simulator.snapshot_width}"
+    if other.stamp != simulator.stamp:
+        yield f"two simulators have two stamps, {simulator.stamp!r} and {other.stamp!r}"
+
+
+def _finished(course: Course) -> Iterator[str]:
+    simulator = course.finished()
+    if simulator is not None:
+        yield from _unless_refused("saving one", simulator.save)
+        yield from _unless_refused("stepping one", lambda: simulator.step(course.actions[0]))
+
+
+def _damage(course: Course) -> Iterator[str]:
+    simulator = course.started()
+    snapshot = simulator.save()
+    data = snapshot.data
+    broken = {
+        "a foreign stamp": snapshot._replace(simulator="another simulator"),
+        "one byte too many": snapshot._replace(data=data + b"\0"),
+    }
+    for i in np.linspace(0, len(data) - 1, min(64, len(data))).astype(int):
+        changed = data[:i] + bytes([data[i] ^ 1]) + data[i + 1 :]
+        broken[f"byte {i} changed"] = snapshot._replace(data=changed)
+        broken[f"cut to {i} bytes"] = snapshot._replace(data=data[:i])
+    for what, bad in broken.items():
+        for mode in _MODES:
+            attempt = partial(simulator.restore, bad, randomness=mode)
+            yield from _unless_refused(f"{what}, {mode}", attempt)
+    expected = course.play(course.started())
+    yield from (f"after refusals, {what}" for what in difference(expected, course.play(simulator)))
+
+
+def _unless_refused(what: str, attempt: Callable[[], object]) -> Iterator[str]:
+    try:
+        attempt()
+    except SnapshotError:
+        return
+    except Exception as error:  # refused, but not in the way that callers catch
+        yield f"{what}: raised {type(error).__name__}, not SnapshotError"
+    else:
+        yield f"{what}: not refused"
+
+
+def _screen_score(course: Course) -> Iterator[str]:
+    simulator = course.started()
+    total, scores = 0.0, []
+    for action in course.actions:
+        scores.append((total, simulator.save()))
+        result = simulator.step(action)
+        total += float(result[1])
+        if simulator.screen_score != total:
+            yield f"{simulator.screen_score} where the rewards add up to {total}"
+            return
+        if ended(result):
+            break
+    for score, snapshot in scores:
+        simulator.restore(snapshot)
+        if simulator.screen_score != score:
+            yield f"{simulator.screen_score} after a restore to {score}"
+            return
+
+
+def _logs(course: Course) -> Iterator[str]:
+    simulator = course.started()
+    snapshot = simulator.save()
+    course.play(simulator)
+    before = copy.deepcopy(simulator.metrics())
+    simulator.restore(snapshot, randomness="exact")
+    if simulator.metrics() != before:
+        yield f"metrics were {before} before a restore and {simulator.metrics()} after it"
+
+
+_PROMISES: dict[str, Callable[[Course], Iterator[str]]] = {
+    "observations lie in the observation space": _spaces,
+    "observations stay as they were handed out": _handed_out,
+    "equal seeds give equal episodes": _seeds,
+    "saving disturbs nothing": _saving,
+    "an exact restore replays to the bit": _exact,
+    "a restore gives the saved observation": _observation,
+    "a fresh restore gives new noise": _fresh_noise,
+    "snapshots are plain bytes of equal stamp": _snapshots,
+    "a finished episode is neither saved nor stepped": _finished,
+    "damaged and foreign snapshots are refused": _damage,
+    "the screen score goes back": _screen_score,
+    "logs are not rolled back": _logs,
+}

@@ -1,0 +1,102 @@
+"""Playing a simulator along a fixed list of actions, and comparing what it gave to the bit."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from uflp.simulators.base import Simulator
+
+# Resets at the end of a course: they show chance that acts on initial states only.
+_RESETS = 5
+# How many times the length of a course an episode may take to end.
+_PATIENCE = 10
+
+
+class Event(NamedTuple):
+    """What one step or one reset gave; a reset has no reward and no end."""
+
+    observation: Any
+    reward: float | None = None
+    terminated: bool | None = None
+    truncated: bool | None = None
+
+
+class Course:
+    """A list of actions, played through as many episodes as it takes, and a few resets.
+
+    Attributes:
+        make: returns a new simulator, the same each time.
+        seed: of the first reset and of the actions.
+        actions: the list.
+        warm_ups: numbers of steps after which it is worth saving.
+    """
+
+    def __init__(self, make: Callable[[], Simulator], steps: int, seed: int):
+        self.make = make
+        self.seed = seed
+        space = make().action_space
+        space.seed(seed)
+        self.actions = [space.sample() for _ in range(steps)]
+        self.warm_ups = sorted({0, 1, steps // 3, steps // 2})
+
+    def started(self, warm_up: int = 0) -> Simulator:
+        """Returns a simulator with an episode under way, some steps after a seeded reset."""
+        simulator = self.make()
+        simulator.reset(seed=self.seed)
+        for action in self.actions[:warm_up]:
+            if ended(simulator.step(action)):
+                simulator.reset()
+        return simulator
+
+    def play(
+        self, simulator: Simulator, before: Callable[[], object] = lambda: None
+    ) -> list[Event]:
+        """Plays on from where the simulator is, calling `before` ahead of each step."""
+        events = []
+        for action in self.actions:
+            before()
+            result = simulator.step(action)
+            events.append(copy.deepcopy(Event(*result[:4])))
+            if ended(result):
+                events.append(copy.deepcopy(Event(simulator.reset()[0])))
+        return events + [copy.deepcopy(Event(simulator.reset()[0])) for _ in range(_RESETS)]
+
+    def finished(self) -> Simulator | None:
+        """Returns a simulator whose episode has just ended, or None if that takes too long."""
+        simulator = self.started()
+        for _ in range(_PATIENCE):
+            if any(ended(simulator.step(action)) for action in self.actions):
+                return simulator
+        return None
+
+
+def ended(result: tuple[Any, ...]) -> bool:
+    """Returns whether the result of a step is the last of its episode."""
+    return bool(result[2] or result[3])
+
+
+def difference(expected: list[Event], found: list[Event]) -> Iterator[str]:
+    """Yields one sentence about the first difference, or nothing."""
+    for number, (one, two) in enumerate(zip(expected, found, strict=False)):
+        for name, a, b in zip(Event._fields, one, two, strict=True):
+            if not same(a, b):
+                yield f"{name} {number} is {b!r} instead of {a!r}"
+                return
+    if len(expected) != len(found):
+        yield f"{len(found)} steps and resets instead of {len(expected)}"
+
+
+def same(a: Any, b: Any) -> bool:
+    """Returns whether two values are equal in type, shape and every bit."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
+        return len(a) == len(b) and all(map(same, a, b))
+    one, two = np.asarray(a), np.asarray(b)
+    if one.dtype != two.dtype or one.shape != two.shape:
+        return False
+    return a == b if one.dtype.hasobject else one.tobytes() == two.tobytes()

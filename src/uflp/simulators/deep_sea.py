@@ -1,0 +1,139 @@
+"""Deep Sea: one rewarded corner, which only one action sequence in 2^N reaches."""
+
+from __future__ import annotations
+
+import struct
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from bsuite.environments import deep_sea
+from gymnasium import spaces
+
+from uflp.randomness import Randomness
+from uflp.simulators import bsuite
+from uflp.simulators.base import SEAL_WIDTH, Simulator, SnapshotError
+from uflp.types import UsageError
+
+
+@dataclass(frozen=True)
+class DeepSea:
+    """Deep Sea of bsuite: an N × N grid with one rewarded corner.
+
+    Attributes:
+        size: N, the side of the grid and the length of an episode.
+        stochastic: whether moves to the right fail with probability 1/N, and the ends of the last
+            row have noisy rewards.
+        unscaled_move_cost: cost of moving right, multiplied by N; the best return of the
+            deterministic version is one minus this.
+        randomize_actions: whether each state has its own mapping from actions to left and right;
+            without it, action 1 is right everywhere.
+        mapping_seed: seed of that mapping; None draws it from the run's seed. bsuite uses 42.
+    """
+
+    size: int = 50
+    stochastic: bool = False
+    unscaled_move_cost: float = 0.01
+    randomize_actions: bool = True
+    mapping_seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.size < 2:
+            raise UsageError(f"Deep Sea needs a size of at least 2, not {self.size}")
+        if not self.unscaled_move_cost >= 0:
+            raise UsageError(
+                f"Deep Sea needs an unscaled_move_cost of at least 0, not {self.unscaled_move_cost}"
+            )
+        if self.mapping_seed is not None and not 0 <= self.mapping_seed < 2**32:
+            raise UsageError(
+                f"Deep Sea needs a mapping_seed from 0 to 2^32 - 1, not {self.mapping_seed}"
+            )
+
+    def make(self, seed: int) -> DeepSeaSimulator:
+        """Returns a simulator; equal seeds give equal action mappings."""
+        return DeepSeaSimulator(self, seed)
+
+
+class DeepSeaSimulator(Simulator):
+    """bsuite's Deep Sea, whose observation is the number of the grid cell, row · N + column.
+
+    The deterministic version draws random numbers without using them, so only snapshots of the
+    stochastic one hold the generator.
+
+    Attributes:
+        mapping_seed: seed of the action mapping in use.
+    """
+
+    def __init__(self, settings: DeepSea, seed: int):
+        randomness = Randomness(seed)
+        self.mapping_seed = settings.mapping_seed
+        if self.mapping_seed is None:
+            self.mapping_seed = randomness.integer("deep-sea/mapping")
+        self._env = _IndexedDeepSea(settings, self.mapping_seed)
+        self._env._rng = bsuite.small_rng(randomness.integer("deep-sea/noise"))
+        self._size = settings.size
+        self._stochastic = settings.stochastic
+        self.observation_space = spaces.Discrete(settings.size**2)
+        self.action_space = spaces.Discrete(2)
+        mapping = self.mapping_seed if settings.randomize_actions else "identity"
+        self.stamp = (
+            f"deep-sea/1 size={settings.size} stochastic={settings.stochastic} "
+            f"unscaled_move_cost={settings.unscaled_move_cost} mapping={mapping} "
+            f"bsuite={bsuite.VERSION}"
+        )
+        self.snapshot_width = _STATE.size + SEAL_WIDTH
+        if settings.stochastic:
+            self.snapshot_width += bsuite.RNG_WIDTH
+
+    def _reset(self, seed: int | None) -> tuple[int, dict[str, Any]]:
+        if seed is not None and self._stochastic:
+            self._env._rng = bsuite.small_rng(seed)
+        return self._env.reset().observation, {}
+
+    def _step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        return bsuite.outcome(self._env.step(action))
+
+    def _save(self) -> bytes:
+        env = self._env
+        data = _STATE.pack(env._row, env._column, env._bad_episode)
+        return data + bsuite.pack_rng(env._rng) if self._stochastic else data
+
+    def _restore(self, data: bytes, *, exact: bool) -> tuple[int, dict[str, Any]]:
+        env = self._env
+        try:
+            row, column, bad_episode = _STATE.unpack_from(data)
+            if not column <= row < self._size:
+                raise SnapshotError(f"Deep Sea has no state at row {row}, column {column}")
+            if exact and self._stochastic:
+                bsuite.unpack_rng(env._rng, data[_STATE.size :])
+        except struct.error as error:
+            raise SnapshotError(f"not a snapshot of Deep Sea: {error}") from error
+        env._row, env._column, env._bad_episode = row, column, bad_episode
+        # A new environment would take its first step for a reset.
+        env._reset_next_step = False
+        return env._get_observation(), {}
+
+
+# row, column, whether the episode has left the diagonal.
+_STATE = struct.Struct("<II?")
+
+
+class _IndexedDeepSea(deep_sea.DeepSea):
+    """bsuite's environment, spared the N × N array that it makes for every observation."""
+
+    def __init__(self, settings: DeepSea, mapping_seed: int):
+        with warnings.catch_warnings():
+            # bsuite warns about the identity mapping, which was asked for here.
+            warnings.simplefilter("ignore")
+            super().__init__(
+                size=settings.size,
+                deterministic=not settings.stochastic,
+                unscaled_move_cost=settings.unscaled_move_cost,
+                randomize_actions=settings.randomize_actions,
+                mapping_seed=mapping_seed,
+            )
+
+    def _get_observation(self) -> int:
+        if self._row == self._size:
+            return 0
+        return int(self._row * self._size + self._column)

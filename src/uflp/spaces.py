@@ -1,0 +1,22 @@
+"""What an observation space means for those who store and compare observations."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+
+from uflp.types import UsageError
+
+
+def layout(space: gymnasium.Space) -> tuple[tuple[int, ...], np.dtype]:
+    """Returns the shape and type in which one observation is stored."""
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return (), np.dtype(np.int32)
+    if isinstance(space, gymnasium.spaces.Box):
+        return space.shape, np.dtype(np.float32 if space.dtype == np.float64 else space.dtype)
+    raise UsageError(f"observations of {space} cannot be learned from: use a Box or a Discrete")
+
+
+def ids(space: gymnasium.Space) -> int | None:
+    """Returns how many different observations there are where they are 0, 1, …, else None."""
+    return int(space.n) if isinstance(space, gymnasium.spaces.Discrete) else None

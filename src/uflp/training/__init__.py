@@ -1,0 +1,1 @@
+"""Algorithm 2, evaluation, and the records that a run leaves."""

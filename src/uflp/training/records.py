@@ -1,0 +1,122 @@
+"""Run folders: `config.json`, `metrics.csv`, `summary.json`."""
+
+from __future__ import annotations
+
+import csv
+import importlib.metadata
+import json
+import math
+import platform
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from uflp.training.run import Row
+from uflp.training.settings import RunSettings
+from uflp.types import UsageError
+
+CONFIG, METRICS, SUMMARY = "config.json", "metrics.csv", "summary.json"
+_LIBRARIES = ("uflp", "jax", "flax", "optax", "numpy", "gymnasium", "bsuite")
+
+
+class RunFolder:
+    """The folder that one run writes, row by row, so that nothing is lost when it stops."""
+
+    def __init__(self, path: Path, settings: RunSettings):
+        """Makes the folder; refuses one that holds another run, or that cannot be written."""
+        claim(path)
+        self.path = path
+        self._columns: list[str] | None = None
+        write_json(
+            path / CONFIG,
+            {
+                **settings.names(),
+                "settings": settings.values(),
+                "versions": {"python": platform.python_version()} | _versions(),
+                "git_revision": _git_revision(),
+            },
+        )
+
+    def append(self, row: Row) -> None:
+        """Adds one row to `metrics.csv`."""
+        with (self.path / METRICS).open("a", newline="") as file:
+            writer = csv.DictWriter(file, fieldnames=self._columns or list(row))
+            if self._columns is None:
+                self._columns = list(row)
+                writer.writeheader()
+            writer.writerow({key: _cell(value) for key, value in row.items()})
+
+    def finish(self, summary: dict[str, Any]) -> None:
+        """Writes `summary.json`, which says that the run is complete."""
+        write_json(self.path / SUMMARY, summary)
+
+
+def claim(path: Path) -> None:
+    """Makes an empty folder, or says in one sentence why it cannot be had."""
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{path} is a file: choose another --out")
+    if path.is_dir() and any(path.iterdir()):
+        raise UsageError(f"{path} already holds something: choose another --out, or remove it")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        probe = path / ".write-probe"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def summarize(
+    settings: RunSettings, rows: Sequence[Row], seconds: float, folder: Path | None
+) -> dict[str, Any]:
+    """Returns what a finished run comes to."""
+    target = settings.loop.target_return
+    reached = [
+        row["queries"] for row in rows if target is not None and row["eval_return_mean"] >= target
+    ]
+    queries = rows[-1]["queries"] if rows else 0
+    returns = [row["eval_return_mean"] for row in rows]
+    known = {
+        *("queries", "wall_seconds", "rollouts", "restarts", "sgd_steps", "eval_return_mean"),
+        *("eval_return_std", "eval_episodes", "train_return_mean", "loss", "history_size"),
+        *("replay_size", "positive_rewards"),
+    }
+    return {
+        **settings.names(),
+        "queries": queries,
+        "queries_to_target": reached[0] if reached else None,
+        "target_return": target,
+        "final_return": returns[-1] if returns else None,
+        "best_return": max(returns, default=None),
+        "positive_rewards": rows[-1]["positive_rewards"] if rows else 0,
+        "wall_seconds": round(seconds, 3),
+        "queries_per_second": round(queries / seconds, 1) if seconds else None,
+        "run_dir": None if folder is None else str(folder),
+        **({key: value for key, value in rows[-1].items() if key not in known} if rows else {}),
+    }
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Writes a JSON file in one piece: a reader sees the old one or the new one."""
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n")
+    temporary.replace(path)
+
+
+def _cell(value: Any) -> Any:
+    return "" if isinstance(value, float) and math.isnan(value) else value
+
+
+def _versions() -> dict[str, str]:
+    return {name: importlib.metadata.version(name) for name in _LIBRARIES}
+
+
+def _git_revision() -> str | None:
+    """Returns the revision of the checkout that the code runs from, if it is one."""
+    here = Path(__file__).resolve().parent
+    command = ["git", "-C", str(here), "rev-parse", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None

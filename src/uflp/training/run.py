@@ -1,0 +1,199 @@
+"""Algorithm 2 of the paper, UncertaintyFirstLocalPlanning, as one loop over queries."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from uflp import spaces
+from uflp.collection import Actor, Rollout, Start, UncertaintyFirst
+from uflp.memory import History, MonteCarlo, OneStep, Replay, Targets
+from uflp.randomness import Randomness
+from uflp.training.evaluation import evaluate
+from uflp.training.settings import RunSettings
+from uflp.types import Transition
+from uflp.uncertainty import Uncertainty
+
+Row = dict[str, Any]
+
+
+class BadNumberError(ArithmeticError):
+    """A reward or a loss was not a finite number; the message says which, and at which query."""
+
+
+class Run:
+    """One run: its parts, wired by its settings, and the loop that drives them.
+
+    Attributes:
+        queries: steps of the training simulator so far.
+        sgd_steps: SGD steps so far.
+        positive_rewards: queries so far whose reward was positive.
+        learner: the agent's present state.
+    """
+
+    def __init__(self, settings: RunSettings):
+        import jax
+
+        self.settings = settings
+        self.queries = 0
+        self.sgd_steps = 0
+        self.positive_rewards = 0
+        loop = settings.loop
+        self.randomness = Randomness(settings.seed)
+        self.simulator = settings.simulator.make(settings.seed)
+        self.evaluation_simulator = settings.simulator.make(settings.seed)
+        space, actions = self.simulator.observation_space, int(self.simulator.action_space.n)
+        self._dtype = spaces.layout(space)[1]
+        self.agent = settings.learner.make(space, actions)
+        self.learner = self.agent.init(jax.random.key(self.randomness.integer("agent")))
+        self.uncertainty: Uncertainty | None = None
+        if settings.uncertainty is not None:
+            seed = self.randomness.integer("uncertainty")
+            self.uncertainty = settings.uncertainty.make(space, actions, seed)
+        self.history, self.rule = self._local_access(actions)
+        self.replay = Replay(space, min(loop.replay_size, loop.queries))
+        self.targets: Targets = (
+            OneStep(self.replay, loop.discount)
+            if self.agent.target == "td"
+            else MonteCarlo(self.replay, loop.discount, self._value)
+        )
+        actor = Actor(
+            self.predict,
+            self.uncertainty,
+            actions=actions,
+            members=self.agent.members,
+            epsilon=loop.epsilon,
+            bonus_scale=loop.bonus_scale if settings.exploration == "bonus" else 0.0,
+        )
+        self.rollout = Rollout(
+            self.simulator,
+            actor,
+            self.randomness,
+            history=self.history,
+            uncertainty=self.uncertainty,
+            rule=self.rule,
+            checkpoint_period=loop.checkpoint_period,
+            limit=loop.rollout_limit,
+            intrinsic_scale=loop.bonus_scale if settings.exploration == "intrinsic" else 0.0,
+        )
+        self._losses: list[float] = []
+        self._returns: list[float] = []
+        self._return = 0.0
+
+    def train(self) -> Iterator[Row]:
+        """Runs until the budget is spent; yields a row of metrics after each evaluation."""
+        loop = self.settings.loop
+        started = time.perf_counter()
+        # Products this small lose more to handing work between threads than they gain from it.
+        with threadpool_limits(1):
+            while self.queries < loop.queries:
+                if self.rollout.over:
+                    self.rollout.begin(self._start())
+                transition = self.rollout.step(self.queries)
+                self.queries += 1
+                self._count(transition)
+                self.targets.add(transition)
+                if self.queries % loop.sgd_period == 0 and len(self.replay) >= self._min_replay:
+                    self._learn()
+                if self.queries % loop.eval_period == 0 or self.queries == loop.queries:
+                    yield self._row(time.perf_counter() - started)
+
+    def predict(self, observations: np.ndarray) -> np.ndarray:
+        """Returns action values of every ensemble member, [M, B, A].
+
+        Batches are filled up to a power of two, so that few shapes are ever compiled.
+        """
+        size = len(observations)
+        batch = np.zeros((1 << (size - 1).bit_length(), *observations.shape[1:]), self._dtype)
+        batch[:size] = observations
+        return np.asarray(self.agent.predict(self.learner, batch))[:, :size]
+
+    def _start(self) -> Start:
+        """Decides where the next rollout begins."""
+        if self.rule is None or not self.history:
+            return Start()
+        rng = self.randomness.at("restart", self.rollout.rollouts)
+        return Start() if rng.random() <= self.settings.loop.p_init else self.rule.choose(rng)
+
+    def _learn(self) -> None:
+        """Takes one SGD step."""
+        rng = self.randomness.at("replay", self.queries)
+        batch = self.replay.sample(rng, self.settings.loop.learning_batch)
+        self.learner, loss = self.agent.update(self.learner, batch)
+        self.sgd_steps += 1
+        self._losses.append(float(loss))
+        if not math.isfinite(self._losses[-1]):
+            raise BadNumberError(f"the loss was {self._losses[-1]} at query {self.queries}")
+
+    def _count(self, transition: Transition) -> None:
+        if not math.isfinite(transition.reward):
+            raise BadNumberError(f"the reward was {transition.reward} at query {self.queries}")
+        self.positive_rewards += transition.reward > 0
+        self._return += transition.reward
+        if self.rollout.over:
+            self._returns.append(self._return)
+            self._return = 0.0
+
+    def _row(self, seconds: float) -> Row:
+        """Evaluates, and sums up what has happened since the last row."""
+        result = evaluate(
+            self.evaluation_simulator,
+            self.predict,
+            self.settings.loop.eval_episodes,
+            self.randomness.at("evaluation", self.queries),
+        )
+        row = {
+            "queries": self.queries,
+            "wall_seconds": round(seconds, 3),
+            "rollouts": self.rollout.rollouts,
+            "restarts": self.rollout.restarts,
+            "sgd_steps": self.sgd_steps,
+            "eval_return_mean": result.mean,
+            "eval_return_std": result.std,
+            "eval_episodes": result.episodes,
+            "train_return_mean": float(np.mean(self._returns)) if self._returns else math.nan,
+            "loss": float(np.mean(self._losses)) if self._losses else math.nan,
+            "history_size": len(self.history) if self.history is not None else 0,
+            "replay_size": len(self.replay),
+            "positive_rewards": self.positive_rewards,
+            **self.simulator.metrics(),
+        }
+        self._losses.clear()
+        self._returns.clear()
+        return row
+
+    def _local_access(self, actions: int) -> tuple[History | None, UncertaintyFirst | None]:
+        """Makes the history and the restart rule; under online access there are none."""
+        loop = self.settings.loop
+        if self.settings.access == "online" or self.uncertainty is None:
+            return None, None
+        history = History(
+            self.simulator.stamp,
+            key_shape=self.uncertainty.key_shape,
+            key_dtype=self.uncertainty.key_dtype,
+            width=self.simulator.snapshot_width,
+            entries=loop.history_size,
+            nbytes=loop.history_bytes,
+        )
+        rule = UncertaintyFirst(
+            history,
+            self.uncertainty,
+            self.predict,
+            actions=actions,
+            batch=loop.batch,
+            kind=loop.restart,
+        )
+        return history, rule
+
+    def _value(self, observation: Any) -> float:
+        """Returns max Q of a state, for returns that were cut short."""
+        return float(self.predict(np.asarray(observation)[None]).mean(axis=0)[0].max())
+
+    @property
+    def _min_replay(self) -> int:
+        return self.settings.loop.min_replay or self.settings.loop.learning_batch

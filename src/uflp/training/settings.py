@@ -1,0 +1,126 @@
+"""What decides a run: the settings of the loop, and of the parts that it wires together."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from uflp.types import UsageError
+
+Access = Literal["online", "local"]
+Exploration = Literal["greedy", "bonus", "intrinsic"]
+
+
+@dataclass(frozen=True)
+class LoopSettings:
+    """Settings of Algorithms 1 and 2 around whichever agent, uncertainty and simulator.
+
+    Attributes:
+        queries: budget, in steps of the training simulator.
+        p_init: probability that a rollout begins at the initial-state distribution; 1 is online.
+        batch: B, the snapshots drawn for a restart; None means the whole history.
+        restart: `pair` restarts at the most uncertain (s, a), `state` at the most uncertain s with
+            a random action.
+        checkpoint_period: observations between two snapshots of a rollout.
+        rollout_limit: queries after which a rollout is truncated; None runs episodes to their end.
+        history_size: snapshots that the history holds.
+        history_bytes: budget of the history in bytes of snapshot data; None sets none.
+        replay_size: transitions that the replay holds.
+        min_replay: transitions before learning starts; None means one learning batch.
+        learning_batch: transitions in an SGD step.
+        sgd_period: queries between two SGD steps.
+        discount: γ.
+        epsilon: probability of a random action while collecting.
+        bonus_scale: c, the scale of the acting-time bonus or of the intrinsic reward.
+        eval_period: queries between two evaluations.
+        eval_episodes: episodes of an evaluation.
+        target_return: what `queries_to_target` waits for; None waits for nothing.
+    """
+
+    queries: int = 100_000
+    p_init: float = 0.1
+    batch: int | None = None
+    restart: Literal["pair", "state"] = "pair"
+    checkpoint_period: int = 1
+    rollout_limit: int | None = None
+    history_size: int = 1_000_000
+    history_bytes: int | None = None
+    replay_size: int = 1_000_000
+    min_replay: int | None = None
+    learning_batch: int = 128
+    sgd_period: int = 1
+    discount: float = 0.99
+    epsilon: float = 0.0
+    bonus_scale: float = 1.0
+    eval_period: int = 1000
+    eval_episodes: int = 1
+    target_return: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("p_init", "epsilon", "discount"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UsageError(f"{name} must lie in [0, 1], not {getattr(self, name)}")
+        for name in (
+            *("queries", "checkpoint_period", "history_size", "replay_size", "learning_batch"),
+            *("sgd_period", "eval_period", "eval_episodes"),
+        ):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for name in ("batch", "rollout_limit", "history_bytes", "min_replay"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"{name} must be at least 1 or none, not {value}")
+        if self.restart not in ("pair", "state"):
+            raise UsageError(f"restart must be pair or state, not {self.restart!r}")
+        if not self.bonus_scale >= 0:
+            raise UsageError(f"bonus_scale must not be negative, not {self.bonus_scale}")
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Everything that decides a run, so that equal settings give equal numbers.
+
+    Attributes:
+        preset: name of the preset, for the record.
+        agent: name of the agent, for the record; it stands for `learner` and `exploration`.
+        uncertainty_name: name of the uncertainty, None where the run needs none.
+        access: `online` or `local`.
+        seed: of all randomness.
+        exploration: whether uncertainty enters acting (`bonus`), the reward (`intrinsic`), neither.
+        simulator: settings whose `make(seed)` gives a simulator.
+        learner: settings whose `make(space, actions)` gives an agent.
+        uncertainty: settings whose `make(space, actions, seed)` gives an uncertainty, or None.
+        loop: all the rest.
+    """
+
+    preset: str
+    agent: str
+    uncertainty_name: str | None
+    access: Access
+    seed: int
+    exploration: Exploration
+    simulator: Any
+    learner: Any
+    uncertainty: Any | None
+    loop: LoopSettings
+
+    def names(self) -> dict[str, Any]:
+        """Returns the names that identify the run."""
+        return {
+            "preset": self.preset,
+            "agent": self.agent,
+            "uncertainty": self.uncertainty_name,
+            "access": self.access,
+            "seed": self.seed,
+        }
+
+    def values(self) -> dict[str, Any]:
+        """Returns every resolved setting by its key."""
+        parts = [self.loop, self.simulator, self.learner, self.uncertainty]
+        return {
+            key: value
+            for part in parts
+            if part is not None
+            for key, value in dataclasses.asdict(part).items()
+        }

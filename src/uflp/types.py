@@ -1,0 +1,69 @@
+"""The few records that cross rooms."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class UsageError(ValueError):
+    """The user asked for something that cannot be done; the message is one clear sentence.
+
+    The command line prints it and exits with code 2, having written nothing.
+    """
+
+
+class Snapshot(NamedTuple):
+    """Everything that decides a simulator's future from one state, and the observation there.
+
+    Attributes:
+        simulator: stamp of the simulator that wrote it: kind, settings, layout, version. Only a
+            simulator with an equal stamp restores it.
+        data: the encoded state. Plain bytes: immutable, portable between processes, and never
+            executed when read.
+        screen_score: unclipped reward summed from the initial state up to this one, across
+            restarts.
+    """
+
+    simulator: str
+    data: bytes
+    screen_score: float
+
+
+class Transition(NamedTuple):
+    """One query of a training simulator.
+
+    Attributes:
+        observation: what the agent saw.
+        action: what it did.
+        reward: what the simulator gave for it.
+        next_observation: what it saw then.
+        terminated: the task ended here; there is no value beyond.
+        truncated: the rollout ended here, the task did not; values bootstrap through.
+        intrinsic: what is added to the reward when learning.
+    """
+
+    observation: Any
+    action: int
+    reward: float
+    next_observation: Any
+    terminated: bool
+    truncated: bool
+    intrinsic: float = 0.0
+
+
+class Batch(NamedTuple):
+    """Transitions that an agent learns from, as NumPy or JAX arrays of equal length.
+
+    Attributes:
+        observation: [B, ...].
+        action: int32 [B].
+        reward: float32 [B]; for agents that learn from returns, the return.
+        discount: float32 [B]; what multiplies the value of `next_observation`, 0 at a terminal.
+        next_observation: [B, ...].
+    """
+
+    observation: Any
+    action: Any
+    reward: Any
+    discount: Any
+    next_observation: Any

@@ -1,0 +1,15 @@
+"""How unsure the agent is of a state and an action."""
+
+from uflp.registry import Registry
+from uflp.uncertainty.base import Uncertainty
+
+UNCERTAINTIES = Registry(
+    "uncertainty",
+    {
+        "counts": "uflp.uncertainty.counts:Counts",
+        "covariance": "uflp.uncertainty.covariance:Covariance",
+        "ensemble-std": "uflp.uncertainty.ensemble:EnsembleStd",
+    },
+)
+
+__all__ = ["UNCERTAINTIES", "Uncertainty"]

@@ -1,0 +1,43 @@
+"""What an uncertainty is: something that counts visits in its own way, and scores states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+Predict = Callable[[np.ndarray], np.ndarray]
+"""Action values of every ensemble member: observations [B, ...] to [M, B, A]."""
+
+
+class Uncertainty(Protocol):
+    """How unsure the agent is of a state, or of each action there.
+
+    A key is what is kept of a state to score it later: an id, or the observation itself.
+
+    Attributes:
+        knows_actions: whether `score` tells actions apart.
+        monotone: whether a score can only fall as visits are observed.
+        ids: number of different keys where they are 0, 1, …, ids − 1, else None.
+        key_shape: shape of a key.
+        key_dtype: type of a key.
+    """
+
+    knows_actions: bool
+    monotone: bool
+    ids: int | None
+    key_shape: tuple[int, ...]
+    key_dtype: np.dtype
+
+    def key_of(self, observation: Any) -> Any:
+        """Returns the key of a state."""
+
+    def observe(self, key: Any, action: int) -> None:
+        """Takes note of one query: this action was taken in this state."""
+
+    def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
+        """Scores states [B]: u(s, a) as [B, A], or u(s) as [B] without `knows_actions`."""
+
+    def score_states(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
+        """Scores states [B] as a whole: u(s) as [B]."""

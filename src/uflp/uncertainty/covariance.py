@@ -1,0 +1,147 @@
+"""Feature covariance: u(s, a) = (φᵀΦ⁻¹φ)^(1/2), Eq. 7 of the paper.
+
+With φ(s, a) = ψ(s) ⊗ e_a the matrix Φ falls into one block an action, each seeing only the states
+in which that action was taken.
+
+Two forms compute the same numbers. `VectorCovariance` keeps Φ_a⁻¹, d × d, for observations of any
+kind. `TableCovariance` serves finitely many states s with feature matrix Ψ: multiplying
+Sherman–Morrison by Ψ from both sides gives the same formula for K_a = ΨΦ_a⁻¹Ψᵀ with one-hot
+vectors for features, whose diagonal holds all scores at once, whatever d is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import gymnasium
+import numpy as np
+
+from uflp import spaces
+from uflp.registry import unknown
+from uflp.types import UsageError
+from uflp.uncertainty.base import Predict
+from uflp.uncertainty.features import FEATURES, Features
+from uflp.uncertainty.inverse import InverseCovariance
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """Covariance of random features.
+
+    Attributes:
+        feature_size: d, the size of ψ(s), which is also the size of an action's block.
+        feature_kind: `fourier`, `network`, or `one-hot` (exact counting, discrete spaces only).
+        bandwidth: observations closer than this look alike to the features.
+        regularization: λ on the diagonal of Φ at the start.
+    """
+
+    feature_size: int = 1500
+    feature_kind: str = "fourier"
+    bandwidth: float = 1.0
+    regularization: float = 0.01
+
+    def __post_init__(self) -> None:
+        if self.feature_kind not in FEATURES:
+            raise UsageError(unknown("feature_kind", self.feature_kind, FEATURES))
+        if self.feature_size < 1:
+            raise UsageError(f"feature_size must be at least 1, not {self.feature_size}")
+        for name in ("bandwidth", "regularization"):
+            if not getattr(self, name) > 0:
+                raise UsageError(f"{name} must be positive, not {getattr(self, name)}")
+
+    def make(
+        self, space: gymnasium.Space, actions: int, seed: int
+    ) -> TableCovariance | VectorCovariance:
+        """Returns the covariance for an observation space, with features drawn from a seed."""
+        ids = spaces.ids(space)
+        if self.feature_kind == "one-hot" and ids is None:
+            raise UsageError(f"one-hot features need discrete observations, and these are {space}")
+        inputs = ids or int(np.prod(spaces.layout(space)[0]))
+        draw = FEATURES[self.feature_kind]
+        features = draw(inputs, self.feature_size, self.bandwidth, np.random.default_rng(seed))
+        # The table's corrections are matrix products, several times as fast as the vector form's.
+        if ids and (ids <= 4 * self.feature_size or self.feature_kind == "one-hot"):
+            return TableCovariance(features(np.arange(ids)), actions, self.regularization)
+        return VectorCovariance(features, space, self.feature_size, actions, self.regularization)
+
+
+class TableCovariance:
+    """Covariance over finitely many states.
+
+    Attributes:
+        variance: float64 [ids, A], u² of every state and action.
+    """
+
+    knows_actions = True
+    monotone = True
+    key_shape = ()
+    key_dtype = np.dtype(np.int64)
+
+    def __init__(self, features: np.ndarray, actions: int, regularization: float):
+        """Takes the features of all states, [ids, d]."""
+        self.ids = len(features)
+        gram = features @ features.T / regularization
+        self.variance = np.repeat(np.diag(gram)[:, None], actions, axis=1)
+        self._blocks = [InverseCovariance(gram) for _ in range(actions)]
+
+    def key_of(self, observation: int) -> int:
+        """Returns the observation, which is its own id."""
+        return observation
+
+    def observe(self, key: int, action: int) -> None:
+        """Adds a state's features to an action's block."""
+        row = self._blocks[action].row(key)
+        gain = row[key]
+        self._blocks[action].add(row, gain)
+        self.variance[:, action] -= row * row / (1 + gain)
+
+    def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
+        """Returns u(s, a) as [B, A]."""
+        return np.sqrt(np.maximum(self.variance[keys], 0))
+
+    def score_states(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
+        """Returns u(s) as [B], that of the least certain action."""
+        return self.score(keys, predict).max(axis=-1)
+
+
+class VectorCovariance:
+    """Covariance over observations of any kind; a key is the observation itself."""
+
+    knows_actions = True
+    monotone = True
+    ids = None
+
+    def __init__(
+        self,
+        features: Features,
+        space: gymnasium.Space,
+        size: int,
+        actions: int,
+        regularization: float,
+    ):
+        self.key_shape, self.key_dtype = spaces.layout(space)
+        self._features = features
+        start = np.eye(size) / regularization
+        self._blocks = [InverseCovariance(start) for _ in range(actions)]
+
+    def key_of(self, observation: np.ndarray) -> np.ndarray:
+        """Returns the observation."""
+        return observation
+
+    def observe(self, key: np.ndarray, action: int) -> None:
+        """Adds a state's features to an action's block."""
+        feature = self._features(np.asarray(key, self.key_dtype)[None])[0]
+        product = self._blocks[action].times(feature)
+        self._blocks[action].add(product, feature @ product)
+
+    def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
+        """Returns u(s, a) as [B, A]."""
+        columns = self._features(keys).T
+        if len(keys) == 1:
+            columns = columns[:, 0]
+        squares = [np.sum(columns * block.times(columns), axis=0) for block in self._blocks]
+        return np.sqrt(np.maximum(np.stack(squares, axis=-1), 0)).reshape(len(keys), -1)
+
+    def score_states(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
+        """Returns u(s) as [B], that of the least certain action."""
+        return self.score(keys, predict).max(axis=-1)

@@ -1,0 +1,47 @@
+"""Disagreement of an ensemble: u(s, a) = standard deviation over members, Eq. 6 of the paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from uflp import spaces
+from uflp.uncertainty.base import Predict
+
+
+@dataclass(frozen=True)
+class EnsembleStd:
+    """Standard deviation of an ensemble's action values; for agents that have one."""
+
+    def make(self, space: gymnasium.Space, actions: int, seed: int) -> EnsembleDisagreement:
+        """Returns the disagreement for an observation space."""
+        return EnsembleDisagreement(space)
+
+
+class EnsembleDisagreement:
+    """Scores by the predictions it is handed; it keeps nothing of its own."""
+
+    knows_actions = True
+    monotone = False
+
+    def __init__(self, space: gymnasium.Space):
+        self.ids = spaces.ids(space)
+        self.key_shape, self.key_dtype = spaces.layout(space)
+
+    def key_of(self, observation: Any) -> Any:
+        """Returns the observation."""
+        return observation
+
+    def observe(self, key: Any, action: int) -> None:
+        """Does nothing: what the ensemble has seen shows in its predictions."""
+
+    def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
+        """Returns u(s, a) as [B, A]."""
+        return predict(keys).std(axis=0)
+
+    def score_states(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
+        """Returns u(s) as [B], that of the least certain action."""
+        return self.score(keys, predict).max(axis=-1)
