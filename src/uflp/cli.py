@@ -25,15 +25,16 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-LISTS = ("presets", "agents", "uncertainties", "simulators")
+LISTS = ("presets", "agents", "uncertainties", "simulators", "figures")
 
 
 @app.command("list")
 def list_names(
-    what: Annotated[str, typer.Argument(help="presets, agents, uncertainties or simulators")] = "",
+    what: Annotated[str, typer.Argument(help="one of " + ", ".join(LISTS))] = "",
 ) -> None:
     """Show the names that other commands take."""
     from uflp.experiments.agents import AGENTS
+    from uflp.experiments.figures import FIGURES
     from uflp.experiments.presets import PRESETS
     from uflp.registry import unknown
     from uflp.simulators import SIMULATORS
@@ -46,11 +47,12 @@ def list_names(
         "agents": {name: agent.summary for name, agent in AGENTS.items()},
         "uncertainties": {name: UNCERTAINTIES.summary(name) for name in UNCERTAINTIES},
         "simulators": {name: SIMULATORS.summary(name) for name in SIMULATORS},
+        "figures": {name: figure.title for name, figure in FIGURES.items()},
     }
     for title in [what] if what else LISTS:
         print(title)
         for name, summary in tables[title].items():
-            print(f"  {name:<16} {summary}")
+            print(f"  {name:<18} {summary}")
 
 
 @app.command()
@@ -94,6 +96,8 @@ def train(
         raise UsageError(f"--seeds must be at least 1, not {seeds}")
     overrides = _pairs([*(set_ or []), *(settings or [])])
     if queries is not None:
+        if "queries" in overrides:
+            raise UsageError("queries is set twice")
         overrides["queries"] = queries
     resolved = resolve(
         preset,
@@ -116,6 +120,88 @@ def train(
 
 
 @app.command()
+def figure(
+    name: Annotated[str, typer.Argument(metavar="ID", help="see `uflp list figures`")],
+    scale: Annotated[
+        str, typer.Option(help="smoke (seconds), laptop (up to an hour), paper (a cluster)")
+    ] = "laptop",
+    out: Annotated[
+        Path | None, typer.Option(help="folder  [default: runs/figures/ID-SCALE]")
+    ] = None,
+) -> None:
+    """Draw a figure of the paper: makes the runs that are missing, then the picture.
+
+    An interrupted figure goes on where it stopped: call it again.
+
+    Example: `uflp figure deep-sea-50`
+    """
+    from uflp.experiments.figures import FIGURES, SCALES
+    from uflp.registry import unknown
+    from uflp.report.figures import write_figure
+
+    if name not in FIGURES:
+        raise UsageError(unknown("figure", name, FIGURES))
+    if scale not in SCALES:
+        raise UsageError(unknown("scale", scale, SCALES))
+    out = out or Path("runs") / "figures" / f"{name}-{scale}"
+    jobs = FIGURES[name].jobs(scale, out / "runs")
+    _make_missing(jobs)
+    print(write_figure(name, FIGURES[name], jobs, out))
+    print(f"The paper: {FIGURES[name].claim}.")
+
+
+@app.command()
+def sweep(
+    preset: Annotated[str, typer.Argument(help="the experiment: see `uflp list presets`")],
+    vary: Annotated[
+        list[str], typer.Option(metavar="KEY=V1,V2,…", help="what to vary; repeatable")
+    ],
+    agent: Annotated[str | None, typer.Option(help="see `uflp list agents`")] = None,
+    uncertainty: Annotated[str | None, typer.Option(help="see `uflp list uncertainties`")] = None,
+    access: Annotated[str, typer.Option(help="local or online")] = "local",
+    seeds: Annotated[int, typer.Option(help="seeds of each combination")] = 3,
+    queries: Annotated[int | None, typer.Option(help="budget of simulator steps")] = None,
+    stop_at_return: Annotated[
+        float | None, typer.Option(help="stop a run once its mean return reaches this")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="set any other key")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="folder  [default: runs/sweeps/PRESET-AGENT-ACCESS]")
+    ] = None,
+) -> None:
+    """Try every combination of some settings, and rank them.
+
+    The paper's protocol: tune the exploration (`epsilon`, `bonus_scale`) with `--access online`,
+    keep what was best with `--set`, then vary `p_init` and `batch` with `--access local`. An
+    interrupted sweep goes on where it stopped.
+
+    Example: `uflp sweep deep-sea --set size=10 --vary p_init=0,0.1,0.5 --vary batch=1,5,none`
+    """
+    from uflp.experiments.sweep import grid_jobs, parse_vary
+    from uflp.report.sweeps import write_ranking
+
+    out = out or Path("runs") / "sweeps" / f"{preset}-{agent or 'default'}-{access}"
+    overrides = _pairs(set_ or [])
+    if queries is not None:
+        overrides["queries"] = queries
+    jobs = grid_jobs(
+        preset,
+        parse_vary(vary),
+        seeds=seeds,
+        out=out,
+        agent=agent,
+        uncertainty=uncertainty,
+        access=access,
+        overrides=overrides,
+        stop_at_return=stop_at_return,
+    )
+    _make_missing(jobs)
+    print(write_ranking(jobs, out / "ranking.md"))
+
+
+@app.command()
 def report(
     directories: Annotated[list[Path], typer.Argument(help="run folders, or folders of them")],
     out: Annotated[Path | None, typer.Option(help="file to write")] = None,
@@ -127,6 +213,23 @@ def report(
     from uflp.report import write_report
 
     print(write_report(directories, out))
+
+
+def _make_missing(jobs: Any) -> None:
+    """Makes the runs that are not there yet, and says which are made again, and why."""
+    from uflp.experiments.jobs import run_jobs
+
+    missing = []
+    for job in jobs:
+        reason = job.unfinished()
+        if reason:
+            missing.append(job)
+            if job.folder.exists():
+                print(f"{job.folder} is made again: {reason}", flush=True)
+    if len(missing) < len(jobs):
+        print(f"{len(jobs) - len(missing)} of {len(jobs)} runs are there already", flush=True)
+    for number, summary in enumerate(run_jobs(missing), start=1):
+        print(f"[{number}/{len(missing)}] {_sentence(summary)}", flush=True)
 
 
 def _train_one(settings: Any, out: Path, stop_at_return: float | None) -> dict[str, Any]:

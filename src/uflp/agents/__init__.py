@@ -6,6 +6,8 @@ LEARNERS = Registry(
     "learner",
     {
         "ddqn": "uflp.agents.ddqn:DDQN",
+        "boot-ddqn": "uflp.agents.boot_ddqn:BootDDQN",
+        "pi": "uflp.agents.policy_iteration:PolicyIteration",
     },
 )
 

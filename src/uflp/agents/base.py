@@ -14,19 +14,22 @@ Learner = Any  # a pytree of arrays that belongs to one agent
 class Init(Protocol):
     """Makes the state of a new learner."""
 
-    def __call__(self, key: jax.Array) -> Learner: ...
+    def __call__(self, key: jax.Array) -> Learner:
+        """Returns a learner; equal keys give equal ones."""
 
 
 class Predict(Protocol):
-    """Action values of every ensemble member: observations [B, ...] to float32 [M, B, A]."""
+    """Action values of every ensemble member."""
 
-    def __call__(self, learner: Learner, observations: Any) -> jax.Array: ...
+    def __call__(self, learner: Learner, observations: Any) -> jax.Array:
+        """Maps observations [B, ...] to float32 [M, B, A]."""
 
 
 class Update(Protocol):
-    """One SGD step; returns the new learner and the loss, a float32 scalar."""
+    """One SGD step."""
 
-    def __call__(self, learner: Learner, batch: Batch) -> tuple[Learner, jax.Array]: ...
+    def __call__(self, learner: Learner, batch: Batch) -> tuple[Learner, jax.Array]:
+        """Returns the new learner, and the loss of the old one, a float32 scalar."""
 
 
 class Agent(NamedTuple):

@@ -1,4 +1,4 @@
-"""Temporal-difference errors of single transitions; callers `vmap` over the batch.
+"""Errors of the values of single transitions; callers `vmap` over the batch.
 
 Names follow the field: `q_tm1, a_tm1` before the query, `r_t, discount_t, q_t` after it.
 """
@@ -31,4 +31,23 @@ def double_q(
         [] target minus prediction; no gradient flows through the target.
     """
     target = r_t + discount_t * q_t_value[jnp.argmax(q_t_selector)]
-    return jax.lax.stop_gradient(target) - q_tm1[a_tm1]
+    return jax.lax.stop_gradient(target) - _of_action(q_tm1, a_tm1)
+
+
+def monte_carlo(q_tm1: jax.Array, a_tm1: jax.Array, g_tm1: jax.Array) -> jax.Array:
+    """Error against a return, Eq. 7 of the paper.
+
+    Args:
+        q_tm1: [A] values before the query.
+        a_tm1: [] action taken.
+        g_tm1: [] discounted sum of the rewards from that query on.
+
+    Returns:
+        [] return minus prediction.
+    """
+    return g_tm1 - _of_action(q_tm1, a_tm1)
+
+
+def _of_action(q: jax.Array, action: jax.Array) -> jax.Array:
+    """Returns q[action], by a product: its gradient is one too, where that of indexing scatters."""
+    return jnp.sum(q * jax.nn.one_hot(action, len(q), dtype=q.dtype))

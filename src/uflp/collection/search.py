@@ -15,8 +15,8 @@ from uflp.memory import History
 Score = Callable[[np.ndarray], np.ndarray]
 """Keys [B] to the uncertainty of each state [B] (the largest over its actions, for pairs)."""
 
-_BLOCK = 1024
-_TOGETHER = 64
+_BLOCK = 256
+_TOGETHER = 256
 
 
 class Search(Protocol):
@@ -85,9 +85,10 @@ class Bounds:
     """Searches by upper bounds: for uncertainties that only ever fall.
 
     An old score of an item is an upper bound of its present one. The item with the highest bound
-    is scored anew until one keeps its place: that one is the argmax. Bounds lie in a ring (or one
-    to an id) in blocks of which the highest is known, so that neither adding nor searching looks
-    at all of them.
+    is scored anew until one keeps its place: that one is the argmax. As long as none does, the
+    next highest are scored along with it, ever more at a time. Bounds lie in a ring (or one to an
+    id) in blocks of which the highest is known, so that neither adding nor searching looks at all
+    of them.
     """
 
     def __init__(self, history: History, ids: int | None, score: Score):
@@ -110,24 +111,39 @@ class Bounds:
             item %= self._bounds.size
         block, place = divmod(item, _BLOCK)
         if self._ids is None or self._bounds[block, place] == -np.inf:
-            self._set(block, np.array([place]), np.array([np.inf]))
+            self._set(np.array([block]), np.array([place]), np.array([np.inf]))
 
     def best(self, rng: np.random.Generator) -> int:
         """Returns the number of an entry whose score no other exceeds."""
+        together = 1
         while True:
-            block = self._draw_block(rng)
-            tied = np.flatnonzero(self._bounds[block] == self._highest[block])
-            places = tied[rng.permutation(len(tied))[:_TOGETHER]]
-            items = self._item_of(block * _BLOCK + places)
-            self._set(block, places, self._present_scores(items))
-            if self._bounds[block, places[0]] >= self._highest.max():
+            block, place = self._draw_highest(rng)
+            highest = self._highest[block]
+            blocks, places = self._next_highest(together - 1, block, place)
+            items = self._item_of(blocks * _BLOCK + places)
+            self._set(blocks, places, self._present_scores(items))
+            # One whose bound has just fallen to the highest score is drawn again, among its equals.
+            if self._bounds[block, place] >= highest:
                 return int(self._items.entries(items[:1])[0])
+            together = min(2 * together, _TOGETHER)
 
-    def _draw_block(self, rng: np.random.Generator) -> int:
-        """Draws a block that holds the highest bound, in proportion to how often it does."""
+    def _draw_highest(self, rng: np.random.Generator) -> tuple[int, int]:
+        """Draws a place that has the highest bound, each of several equally likely."""
         blocks = np.flatnonzero(self._highest == self._highest.max())
         ties = np.cumsum(self._ties[blocks])
-        return int(blocks[np.searchsorted(ties, rng.integers(ties[-1]), side="right")])
+        block = blocks[np.searchsorted(ties, rng.integers(ties[-1]), side="right")]
+        tied = np.flatnonzero(self._bounds[block] == self._highest[block])
+        return int(block), int(tied[rng.integers(len(tied))])
+
+    def _next_highest(self, count: int, block: int, place: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns a place, and the highest one of each of up to `count` other blocks."""
+        others = np.empty(0, np.int64)
+        if count:
+            count = min(count, len(self._highest))
+            others = np.argpartition(self._highest, -count)[-count:]
+            others = others[(others != block) & (self._highest[others] > -np.inf)]
+        blocks = np.concatenate([[block], others])
+        return blocks, np.concatenate([[place], self._bounds[others].argmax(axis=1)])
 
     def _present_scores(self, items: np.ndarray) -> np.ndarray:
         scores = np.full(len(items), -np.inf)
@@ -136,11 +152,12 @@ class Bounds:
             scores[live] = self._score(self._items.keys(items[live]))
         return scores
 
-    def _set(self, block: int, places: np.ndarray, bounds: np.ndarray) -> None:
-        row = self._bounds[block]
-        row[places] = bounds
-        self._highest[block] = highest = row.max()
-        self._ties[block] = np.count_nonzero(row == highest)
+    def _set(self, blocks: np.ndarray, places: np.ndarray, bounds: np.ndarray) -> None:
+        """Sets one bound in each of several blocks."""
+        self._bounds[blocks, places] = bounds
+        rows = self._bounds[blocks]
+        self._highest[blocks] = rows.max(axis=1)
+        self._ties[blocks] = np.count_nonzero(rows == self._highest[blocks, None], axis=1)
 
     def _item_of(self, places: np.ndarray) -> np.ndarray:
         """Returns the ids, or the numbers of the entries, at places of the table or ring."""

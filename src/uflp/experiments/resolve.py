@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -137,7 +138,7 @@ def _literal(text: str, options: tuple[Any, ...]) -> Any:
         return text.lower() == "true"
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return text
 
 
@@ -149,7 +150,7 @@ def _accept(value: Any, kind: Any) -> Any:
         items = value if isinstance(value, tuple | list) else (value,)
         return tuple(items) if all(type(item) is int for item in items) else _NO
     if kind is float and type(value) in (int, float):
-        return float(value)
+        return float(value) if abs(value) <= sys.float_info.max else _NO
     if kind is int and type(value) is float and value.is_integer():
         return int(value)
     return value if type(value) is kind else _NO

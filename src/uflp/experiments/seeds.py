@@ -1,18 +1,17 @@
-"""Several seeds of one experiment, each in a process and a folder of its own."""
+"""Several seeds of one experiment, each in a folder of its own."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import multiprocessing
-import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+from uflp.experiments.jobs import Job, run_jobs
 from uflp.training.records import SUMMARY, claim, write_json
 from uflp.training.settings import RunSettings
-from uflp.training.train import train
+from uflp.types import UsageError
 
 
 def train_seeds(
@@ -24,19 +23,25 @@ def train_seeds(
     """
     claim(out)
     summaries = {}
-    workers = min(len(seeds), os.cpu_count() or 1)
-    # A forked child would inherit JAX's threads in an unusable state.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        jobs = [pool.submit(_train_seed, settings, seed, out, stop_at_return) for seed in seeds]
-        try:
-            for job in as_completed(jobs):
-                summary = job.result()
-                summaries[summary["seed"]] = summary
-                yield summary
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    try:
+        for summary in run_jobs(seed_jobs(settings, seeds, out, stop_at_return)):
+            summaries[summary["seed"]] = summary
+            yield summary
+    except UsageError:
+        with contextlib.suppress(OSError):
+            out.rmdir()
+        raise
     write_json(out / SUMMARY, combined(settings, [summaries[seed] for seed in seeds], out))
+
+
+def seed_jobs(
+    settings: RunSettings, seeds: Sequence[int], out: Path, stop_at_return: float | None
+) -> list[Job]:
+    """Returns one job a seed."""
+    return [
+        Job(dataclasses.replace(settings, seed=seed), out / f"seed-{seed}", stop_at_return)
+        for seed in seeds
+    ]
 
 
 def combined(
@@ -45,15 +50,3 @@ def combined(
     """Returns the summary of several seeds: the runs, under the names that they share."""
     names = {key: value for key, value in settings.names().items() if key != "seed"}
     return {**names, "run_dir": str(out), "runs": list(summaries)}
-
-
-def seed_folder(out: Path, seed: int) -> Path:
-    """Returns where a seed's run folder lies."""
-    return out / f"seed-{seed}"
-
-
-def _train_seed(
-    settings: RunSettings, seed: int, out: Path, stop_at_return: float | None
-) -> dict[str, Any]:
-    settings = dataclasses.replace(settings, seed=seed)
-    return train(settings, out=seed_folder(out, seed), stop_at_return=stop_at_return).summary

@@ -23,7 +23,7 @@ _LIBRARIES = ("uflp", "jax", "flax", "optax", "numpy", "gymnasium", "bsuite")
 class RunFolder:
     """The folder that one run writes, row by row, so that nothing is lost when it stops."""
 
-    def __init__(self, path: Path, settings: RunSettings):
+    def __init__(self, path: Path, settings: RunSettings, stop_at_return: float | None = None):
         """Makes the folder; refuses one that holds another run, or that cannot be written."""
         claim(path)
         self.path = path
@@ -31,8 +31,7 @@ class RunFolder:
         write_json(
             path / CONFIG,
             {
-                **settings.names(),
-                "settings": settings.values(),
+                **described(settings, stop_at_return),
                 "versions": {"python": platform.python_version()} | _versions(),
                 "git_revision": _git_revision(),
             },
@@ -52,13 +51,22 @@ class RunFolder:
         write_json(self.path / SUMMARY, summary)
 
 
+def described(settings: RunSettings, stop_at_return: float | None) -> dict[str, Any]:
+    """Returns what decides a run's numbers, as `config.json` holds it."""
+    return {
+        **settings.names(),
+        "stop_at_return": stop_at_return,
+        "settings": settings.values(),
+    }
+
+
 def claim(path: Path) -> None:
     """Makes an empty folder, or says in one sentence why it cannot be had."""
-    if path.exists() and not path.is_dir():
-        raise UsageError(f"{path} is a file: choose another --out")
-    if path.is_dir() and any(path.iterdir()):
-        raise UsageError(f"{path} already holds something: choose another --out, or remove it")
     try:
+        if path.exists() and not path.is_dir():
+            raise UsageError(f"{path} is a file: choose another --out")
+        if path.is_dir() and any(path.iterdir()):
+            raise UsageError(f"{path} already holds something: choose another --out, or remove it")
         path.mkdir(parents=True, exist_ok=True)
         probe = path / ".write-probe"
         probe.touch()

@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 
 class BadNumberError(ArithmeticError):
-    """A reward or a loss was not a finite number; the message says which, and at which query."""
+    """A reward, a loss or a return was not finite; the message says which, and at which query."""
 
 
 class Run:
@@ -126,7 +126,7 @@ class Run:
         batch = self.replay.sample(rng, self.settings.loop.learning_batch)
         self.learner, loss = self.agent.update(self.learner, batch)
         self.sgd_steps += 1
-        self._losses.append(float(loss))
+        self._losses.append(np.asarray(loss).item())
         if not math.isfinite(self._losses[-1]):
             raise BadNumberError(f"the loss was {self._losses[-1]} at query {self.queries}")
 
@@ -147,6 +147,8 @@ class Run:
             self.settings.loop.eval_episodes,
             self.randomness.at("evaluation", self.queries),
         )
+        if not math.isfinite(result.mean):
+            raise BadNumberError(f"an evaluation returned {result.mean} at query {self.queries}")
         row = {
             "queries": self.queries,
             "wall_seconds": round(seconds, 3),

@@ -71,6 +71,11 @@ class LoopSettings:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name} must be at least 1 or none, not {value}")
+        if self.replay_size < (self.min_replay or self.learning_batch):
+            raise UsageError(
+                f"learning never starts: replay_size is {self.replay_size}, and it waits for "
+                f"{self.min_replay or self.learning_batch} transitions"
+            )
         if self.restart not in ("pair", "state"):
             raise UsageError(f"restart must be pair or state, not {self.restart!r}")
         if not self.bonus_scale >= 0:

@@ -58,11 +58,13 @@ def train(
         stop_at_return: ends the run at the first evaluation whose mean return reaches it.
         callback: called after each evaluation; a true answer ends the run.
     """
-    folder = None if out is None else RunFolder(out, settings)
     configure()
     started = time.perf_counter()
+    # The run first: parts that turn out not to fit together leave no folder behind.
+    run = Run(settings)
+    folder = None if out is None else RunFolder(out, settings, stop_at_return)
     rows: list[Row] = []
-    for row in Run(settings).train():
+    for row in run.train():
         rows.append(row)
         if folder is not None:
             folder.append(row)

@@ -32,7 +32,9 @@ def network(inputs: int, size: int, bandwidth: float, rng: np.random.Generator) 
 
     def features(vectors: np.ndarray) -> np.ndarray:
         outputs = np.maximum(_project(vectors, hidden) + biases, 0) @ out
-        return outputs / np.linalg.norm(outputs, axis=-1, keepdims=True)
+        # In a narrow network every unit may be off; such a state has no features.
+        lengths = np.linalg.norm(outputs, axis=-1, keepdims=True)
+        return outputs / np.where(lengths > 0, lengths, 1)
 
     return features
 

@@ -19,7 +19,7 @@ class InverseCovariance:
     def __init__(self, start: np.ndarray):
         """Takes Φ₀⁻¹, symmetric [n, n]."""
         size = len(start)
-        self._base = np.asfortranarray(start, np.float64)
+        self._base = np.array(start, np.float64, order="F")  # a copy: it is overwritten
         self._columns = np.zeros((size, PENDING), order="F")
         self._pending = 0
 

@@ -1,0 +1,198 @@
+"""Adam on a table of which each step touches few rows, without a sweep over all the others.
+
+Adam (Kingma and Ba 2015) moves every weight at every step, also where the gradient is zero: the
+running mean still pushes. Here a row of weights p, with running mean m and mean square v, is left
+as it was after step τ, when it last had a gradient, and brought forward when it is next looked at.
+After k steps without a gradient, at step t = τ + k, Adam would have arrived at
+
+    m ← β₁ᵏ m,    v ← β₂ᵏ v,    p ← p - α m Σ aⱼ / (sⱼ √v + ε)    over j = 1, …, k, where
+    aⱼ = β₁ʲ / (1 - β₁^(τ+j)),    sⱼ = √(β₂ʲ / (1 - β₂^(τ+j))).
+
+With A = Σ aⱼ and R = Σ (aⱼ / sⱼ), which depend on τ and t alone, the sum is taken as
+
+    Σ aⱼ / (sⱼ √v + ε) = A / (√v A / R + ε).
+
+Both sides agree where √v ≫ ε and where √v ≪ ε; between the two they differ by the square of the
+relative variation of sⱼ over the ten or so steps that β₁ remembers. Nor are A and R summed. Had the
+row been left alone for ever, the sums would come to A∞(τ) and R∞(τ), numbers that can be tabulated
+by step; what the row did not get to after step t is what a row from step t on has before it, so
+
+    A = A∞(τ) - β₁ᵏ A∞(t),    R = R∞(τ) - (β₁ / √β₂)ᵏ R∞(t).
+
+The target network is a copy of the weights as they were at some step. No copy is made: a row that
+has had no gradient since is brought forward to that step only, and a row that has had one was saved
+when it had the first.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+MEAN_DECAY = 0.9
+SQUARE_DECAY = 0.999
+EPSILON = 1e-8
+
+_DECAYS = np.array([MEAN_DECAY, MEAN_DECAY / SQUARE_DECAY**0.5])
+
+
+def _ahead(steps: int = 1 << 14) -> np.ndarray:
+    """Returns A∞ and R∞ by step, [steps + 1, 2]; by the last one β₂ᵗ is nothing to float32."""
+    numbers = np.arange(1, steps + 1)
+    first = 1 / (1 - MEAN_DECAY**numbers)
+    terms = np.stack([first, first * np.sqrt(1 - SQUARE_DECAY**numbers)], axis=1)
+    ahead = np.empty((steps + 1, 2))
+    ahead[-1] = _DECAYS / (1 - _DECAYS)
+    for step in range(steps - 1, -1, -1):
+        ahead[step] = _DECAYS * (terms[step] + ahead[step + 1])
+    return ahead.astype(np.float32)
+
+
+_AHEAD = _ahead()
+
+
+class Weights(NamedTuple):
+    """Weights, Adam's running mean and mean square of their gradient, and the target's weights."""
+
+    value: jax.Array
+    mean: jax.Array
+    square: jax.Array
+    target: jax.Array
+
+
+class Clock(NamedTuple):
+    """What all weights share, of all members of an ensemble.
+
+    Attributes:
+        step: int32 [], steps so far.
+        synced: int32 [], the step that the target is a copy of.
+        touched: int32 [N], the step up to which each row of the table has been brought.
+    """
+
+    step: jax.Array
+    synced: jax.Array
+    touched: jax.Array
+
+
+def start(values: jax.Array) -> Weights:
+    """Returns weights that have not moved yet, and a target equal to them."""
+    return Weights(values, jnp.zeros_like(values), jnp.zeros_like(values), jnp.copy(values))
+
+
+def start_table(values: jax.Array) -> jax.Array:
+    """Returns the table [N, 4 W] of the weights [N, W]: a row holds its `Weights` end to end."""
+    return jnp.concatenate(start(values), axis=1)
+
+
+def start_clock(rows: int) -> Clock:
+    """Returns the clock of a table with that many rows, at step 0."""
+    zero = jnp.zeros((), jnp.int32)
+    return Clock(zero, zero, jnp.zeros(rows, jnp.int32))
+
+
+def current(table: jax.Array, clock: Clock, ids: jax.Array, rate: float) -> jax.Array:
+    """Returns the weights [B, W] of rows `ids` as they are now."""
+    return _forward(_rows(table, ids), _take(clock.touched, ids), clock.step, rate)
+
+
+def target(table: jax.Array, clock: Clock, ids: jax.Array, rate: float) -> jax.Array:
+    """Returns the target's weights [B, W] of rows `ids`."""
+    rows, touched = _rows(table, ids), _take(clock.touched, ids)
+    untouched = (touched <= clock.synced)[:, None]
+    return jnp.where(untouched, _forward(rows, touched, clock.synced, rate), rows.target)
+
+
+def add_up(clock: Clock, ids: jax.Array, gradient: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Adds up the gradients of rows that occur more than once.
+
+    Args:
+        clock: of the table.
+        ids: int32 [B].
+        gradient: [B, W] by occurrence.
+
+    Returns:
+        [B, W], the sum at one occurrence of each row and zero at the others; and int32 [B], which
+        occurrence that is.
+    """
+    numbers = jnp.arange(len(ids), dtype=jnp.int32)
+    one = _take(jnp.zeros_like(clock.touched).at[ids].set(numbers), ids)
+    return jnp.zeros_like(gradient).at[one].add(gradient), one
+
+
+def adam(weights: Weights, gradient: jax.Array, step: jax.Array, rate: float) -> Weights:
+    """Returns the weights after one step of Adam, the `step`-th; the target stays."""
+    mean = MEAN_DECAY * weights.mean + (1 - MEAN_DECAY) * gradient
+    square = SQUARE_DECAY * weights.square + (1 - SQUARE_DECAY) * jnp.square(gradient)
+    mean_bias, square_bias = _biases(step)
+    change = rate * (mean / mean_bias) / (jnp.sqrt(square / square_bias) + EPSILON)
+    return Weights(weights.value - change, mean, square, weights.target)
+
+
+def adam_rows(
+    table: jax.Array, clock: Clock, ids: jax.Array, gradient: jax.Array, rate: float
+) -> jax.Array:
+    """Returns the table after one step of Adam in which only rows `ids` have a gradient.
+
+    Args:
+        table: [N, 4 W].
+        clock: as it is before the step; `tick` then takes the step.
+        ids: int32 [B].
+        gradient: [B, W] of the whole row, so equal where the ids are equal.
+        rate: step size.
+    """
+    rows, age = _rows(table, ids), clock.step - _take(clock.touched, ids)
+    brought = Weights(
+        current(table, clock, ids, rate),
+        rows.mean * _power(MEAN_DECAY, age)[:, None],
+        rows.square * _power(SQUARE_DECAY, age)[:, None],
+        target(table, clock, ids, rate),
+    )
+    moved = adam(brought, gradient, clock.step + 1, rate)
+    return table.at[ids].set(jnp.concatenate(moved, axis=1))
+
+
+def tick(clock: Clock, ids: jax.Array, period: int | None) -> Clock:
+    """Returns the clock after a step on rows `ids`.
+
+    Args:
+        clock: as it was before the step.
+        ids: int32 [B], the rows that had a gradient.
+        period: steps from one syncing of the target to the next; None never syncs.
+    """
+    step = clock.step + 1
+    return Clock(step, synced(step, clock.synced, step, period), clock.touched.at[ids].set(step))
+
+
+def synced(new: jax.Array, old: jax.Array, step: jax.Array, period: int | None) -> jax.Array:
+    """Returns `new` at steps at which the target is synced, else `old`."""
+    return old if period is None else jnp.where(step % period == 0, new, old)
+
+
+def _rows(table: jax.Array, ids: jax.Array) -> Weights:
+    return Weights(*jnp.split(_take(table, ids), 4, axis=1))
+
+
+def _take(array: jax.Array | np.ndarray, ids: jax.Array) -> jax.Array:
+    return jnp.take(jnp.asarray(array), ids, axis=0, mode="clip")
+
+
+def _forward(rows: Weights, touched: jax.Array, step: jax.Array, rate: float) -> jax.Array:
+    """Brings weights forward to a step, across steps in which they had no gradient."""
+    age = jnp.maximum(step - touched, 0)[:, None]
+    travel = _take(_AHEAD, touched) - _power(_DECAYS, age) * _take(_AHEAD, step)
+    distance, ratio = jnp.split(travel, 2, axis=1)
+    slope = jnp.where(age > 0, distance / ratio, 1.0)
+    return rows.value - rate * rows.mean * distance / (slope * jnp.sqrt(rows.square) + EPSILON)
+
+
+def _biases(step: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Returns 1 - β₁ᵗ and 1 - β₂ᵗ, what the running means fall short of for having begun at 0."""
+    return -jnp.expm1(step * math.log(MEAN_DECAY)), -jnp.expm1(step * math.log(SQUARE_DECAY))
+
+
+def _power(base: float | np.ndarray, exponent: jax.Array) -> jax.Array:
+    return jnp.exp(exponent * np.log(base))

@@ -1,0 +1,73 @@
+"""A grid over any settings, several seeds each."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from uflp.experiments.jobs import Job
+from uflp.experiments.resolve import resolve
+from uflp.experiments.seeds import seed_jobs
+from uflp.types import UsageError
+
+
+def grid_jobs(
+    preset: str,
+    vary: Mapping[str, Sequence[Any]],
+    *,
+    seeds: int,
+    out: Path,
+    agent: str | None = None,
+    uncertainty: str | None = None,
+    access: str = "local",
+    overrides: Mapping[str, Any] | None = None,
+    stop_at_return: float | None = None,
+) -> list[Job]:
+    """Returns the runs of every combination; all are checked before the first one starts.
+
+    Args:
+        preset: the experiment.
+        vary: the values to try, by key.
+        seeds: seeds of each combination, from 0.
+        out: folder of the sweep; each combination has a folder below, named by its values.
+        agent: see `resolve`.
+        uncertainty: see `resolve`.
+        access: see `resolve`.
+        overrides: settings that all combinations share.
+        stop_at_return: see `train`.
+    """
+    if not vary:
+        raise UsageError("a sweep needs something to vary, such as --vary p_init=0.1,0.3")
+    if seeds < 1:
+        raise UsageError(f"--seeds must be at least 1, not {seeds}")
+    twice = sorted(set(vary) & set(overrides or {}))
+    if twice:
+        raise UsageError(f"{twice[0]} is both varied and set")
+    jobs: list[Job] = []
+    for values in itertools.product(*vary.values()):
+        point = dict(zip(vary, values, strict=True))
+        settings = resolve(
+            preset,
+            agent=agent,
+            uncertainty=uncertainty,
+            access=access,
+            overrides={**(overrides or {}), **point},
+        )
+        folder = out / ",".join(f"{key}={value}" for key, value in point.items())
+        jobs += seed_jobs(settings, range(seeds), folder, stop_at_return)
+    return jobs
+
+
+def parse_vary(words: Sequence[str]) -> dict[str, list[str]]:
+    """Reads `key=v1,v2,…` words; a semicolon separates values that hold commas themselves."""
+    vary: dict[str, list[str]] = {}
+    for word in words:
+        key, equals, values = word.partition("=")
+        if not equals or not key or not values:
+            raise UsageError(f"what to vary is written KEY=V1,V2,…, not {word!r}")
+        if key in vary:
+            raise UsageError(f"{key} is varied twice")
+        vary[key] = values.split(";" if ";" in values else ",")
+    return vary

@@ -1,0 +1,208 @@
+"""Learning curves: a colour an agent, solid for local and dashed for online access.
+
+`draw` puts groups of runs on axes and `learning_curves` makes a whole picture of one pair of axes.
+Matplotlib is imported only when something is drawn, and its global state is left alone.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from uflp.report.groups import Group
+from uflp.report.looks import colours_of, labels, markers, short
+from uflp.report.runs import RETURN
+from uflp.report.statistics import band
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SIZE, DPI = (8.0, 5.0), 150  # Inches, and 1200 × 750 pixels.
+FAINT = "#595959"
+QUERIES_LABEL, RETURN_LABEL = "simulator queries", "evaluation return"
+
+
+class Reference(NamedTuple):
+    """A horizontal line to compare curves with."""
+
+    value: float
+    label: str
+
+
+def learning_curves(
+    groups: Sequence[Group],
+    *,
+    title: str = "",
+    references: Sequence[Reference] = (),
+    column: str = RETURN,
+    y_label: str = RETURN_LABEL,
+) -> Figure:
+    """Returns a picture of the groups' learning curves with its legend.
+
+    Args:
+        groups: what to draw, in the order of the legend.
+        title: of the picture.
+        references: horizontal lines.
+        column: of `metrics.csv`.
+        y_label: what that column is called.
+    """
+    with style():
+        figure = new_figure(SIZE)
+        axes = figure.add_subplot()
+        handles = draw(axes, groups, references=references, column=column, y_label=y_label)
+        axes.set_title(title, loc="left", fontweight="bold")
+        axes.set_title(_seeds(groups), loc="right", fontsize="small", color=FAINT)
+        add_legend(figure, handles)
+    return figure
+
+
+def draw(
+    axes: Axes,
+    groups: Sequence[Group],
+    *,
+    references: Sequence[Reference] = (),
+    column: str = RETURN,
+    y_label: str = RETURN_LABEL,
+    until: float | None = None,
+) -> list[Artist]:
+    """Draws the mean of each group and its 95 % interval over seeds.
+
+    Curves of runs that stopped at their goal go on, thinner, to the end of the axis.
+
+    Args:
+        axes: to draw on.
+        groups: what to draw.
+        references: horizontal lines, named at the right edge.
+        column: of `metrics.csv`.
+        y_label: what that column is called.
+        until: last query shown; None means the furthest evaluation of any run.
+
+    Returns:
+        One handle a group for a legend, labelled; none for a group that lacks the column.
+    """
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    end = until or max(run.queries for group in groups for run in group.runs)
+    colours = colours_of(group.agent for group in groups)
+    handles: list[Artist] = []
+    for group, label, marker in zip(groups, labels(groups), markers(groups), strict=True):
+        look: dict[str, Any] = {
+            "color": colours[group.agent],
+            "linestyle": "-" if group.access == "local" else (0, (4, 1.6)),
+            "marker": marker,
+            "markersize": 7.5,
+            "markeredgecolor": "white",
+        }
+        curves = group.curves(column)
+        if not curves:
+            continue
+        mean = band(curves, end)
+        measured = mean.queries <= max(curve.queries[-1] for curve in curves)
+        # Markers go by distance along the line, and start apart where lines run together.
+        spacing: tuple[float, float] | None = (0.03 + 0.025 * (len(handles) % 4), 0.12)
+        if measured.sum() == 1:  # A line through one point cannot be seen.
+            look["marker"], spacing = marker or "o", None
+        axes.plot(mean.queries[measured], mean.mean[measured], markevery=spacing, **look)
+        # Joined to the measured part by its last point.
+        held = ~measured | (np.cumsum(measured) == measured.sum())
+        axes.plot(mean.queries[held], mean.mean[held], **{**look, "linewidth": 1, "marker": None})
+        axes.fill_between(
+            mean.queries, mean.low, mean.high, color=look["color"], alpha=0.18, linewidth=0
+        )
+        handles.append(Line2D([], [], label=label, **look))
+    for value, name in references:
+        axes.axhline(value, color=FAINT, linewidth=1, linestyle=":", zorder=1)
+        axes.annotate(
+            name,
+            (1, value),
+            xytext=(4, 0),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            va="center",
+            fontsize="small",
+            color=FAINT,
+        )
+    axes.set_xlim(0, 1.01 * end)  # Room for a marker at the very end.
+    axes.set_xlabel(QUERIES_LABEL)
+    axes.set_ylabel(y_label)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    tidy(axes)
+    return handles
+
+
+def new_figure(size: tuple[float, float]) -> Figure:
+    """Returns an empty picture of a size in inches, apart from pyplot's; to be used in `style`."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, dpi=DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def tidy(axes: Axes) -> None:
+    """Gives axes a faint grid behind the data, and no frame where nothing is measured."""
+    axes.grid(color="#E4E4E4", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def add_legend(figure: Figure, handles: Sequence[Artist]) -> None:
+    """Puts a legend above everything else, in as many columns as fit."""
+    # Two rows put local above online, agent by agent; a third is added when the labels are long.
+    for rows in range(1 if len(handles) <= 3 else 2, len(handles) + 1):
+        legend = figure.legend(
+            handles=list(handles),
+            loc="outside upper center",
+            ncols=-(-len(handles) // rows),
+            frameon=False,
+            fontsize=11,
+            handlelength=2.4,
+            handletextpad=0.6,
+            columnspacing=1.3,
+        )
+        width = legend.get_window_extent().width
+        if width <= 0.98 * figure.bbox.width or rows == len(handles):
+            return
+        legend.remove()
+
+
+def render(figure: Figure, kind: str) -> bytes:
+    """Returns a picture as the bytes of a `png` or `svg` file; equal pictures give equal bytes."""
+    file = io.BytesIO()
+    with style():
+        figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    return file.getvalue()
+
+
+def style() -> AbstractContextManager[None]:
+    """Returns the look of all pictures, whatever the user's own Matplotlib settings."""
+    import matplotlib.style
+
+    own = {
+        "font.size": 12,
+        "axes.labelsize": 13,
+        "axes.titlesize": 13,
+        "axes.edgecolor": FAINT,
+        "lines.linewidth": 2.2,
+        "svg.hashsalt": "uflp",
+    }
+    return matplotlib.style.context(["default", own])
+
+
+def _seeds(groups: Sequence[Group]) -> str:
+    """Returns what the line and the band are."""
+    counts = sorted({len(group.runs) for group in groups})
+    if counts[-1] == 1:
+        return "one seed"
+    number = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f"mean and 95 % interval, {number} seeds"

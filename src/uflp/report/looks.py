@@ -1,0 +1,77 @@
+"""How groups look in a picture: names and colours of agents, markers, numbers on axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from uflp.report.groups import Group
+
+
+class Look(NamedTuple):
+    """How an agent is named and coloured."""
+
+    label: str
+    colour: str
+
+
+LOOKS = {
+    # Colours of Okabe and Ito, which stay apart for colour-blind readers.
+    "ddqn": Look("DDQN", "#0072B2"),
+    "ddqn-bonus": Look("DDQN-Bonus", "#D55E00"),
+    "boot-ddqn": Look("BootDDQN", "#009E73"),
+    "pi-bonus": Look("PI-Bonus", "#CC79A7"),
+    "ddqn-intrinsic": Look("DDQN-Intrinsic", "#E69F00"),
+    "dist-ddqn": Look("Dist-DDQN", "#56B4E9"),
+}
+_OTHER_COLOURS = ("#000000", "#8C613C", "#6A51A3", "#7F7F7F", "#637939")
+_MARKERS = (None, "o", "s", "^", "D", "v", "P", "X")
+
+
+def labels(groups: Sequence[Group]) -> list[str]:
+    """Returns names such as `DDQN, local`, with no more than it takes to tell groups apart."""
+    found: dict[str, set[str | None]] = {}
+    names = [f"{label_of(group.agent)}, {group.access}" for group in groups]
+    for name, group in zip(names, groups, strict=True):
+        found.setdefault(name, set()).add(group.uncertainty)
+    told = [
+        [
+            name,
+            *([group.uncertainty or "no uncertainty"] if len(found[name]) > 1 else []),
+            *([group.variant] if group.variant else []),
+        ]
+        for name, group in zip(names, groups, strict=True)
+    ]
+    return [", ".join(words) for words in told]
+
+
+def short(value: float) -> str:
+    """Returns a number as an axis shows it: 0.5, 2,500, 50k, 1.5M, 1,000M."""
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= max(size, 1e4):
+            return f"{value / size:,.10g}{unit}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.6g}"
+
+
+def label_of(agent: str) -> str:
+    """Returns an agent's name as the paper writes it."""
+    return LOOKS[agent].label if agent in LOOKS else agent
+
+
+def colours_of(agents: Iterable[str]) -> dict[str, str]:
+    """Returns the colour of each agent; those without one of their own get spare ones, by name."""
+    names = sorted(set(agents))
+    others = [name for name in names if name not in LOOKS]
+    spare = {name: _OTHER_COLOURS[n % len(_OTHER_COLOURS)] for n, name in enumerate(others)}
+    return spare | {name: LOOKS[name].colour for name in names if name in LOOKS}
+
+
+def markers(groups: Sequence[Group]) -> list[str | None]:
+    """Returns markers that tell apart groups with the same colour and the same dashes."""
+    seen: dict[tuple[str, str], int] = {}
+    chosen = []
+    for group in groups:
+        number = seen.setdefault((group.agent, group.access), 0)
+        seen[group.agent, group.access] += 1
+        chosen.append(_MARKERS[number % len(_MARKERS)])
+    return chosen

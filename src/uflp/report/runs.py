@@ -1,0 +1,226 @@
+"""Reads run folders. Only JSON and CSV are read, and nothing in them is ever executed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from uflp.report.statistics import Curve
+from uflp.training.records import CONFIG, METRICS, SUMMARY
+
+RETURN = "eval_return_mean"
+"""The column of `metrics.csv` that learning curves show unless another is named."""
+
+Ending = Literal["budget", "goal", "cut"]
+
+
+class Skipped(NamedTuple):
+    """A folder or file that was left out, and why."""
+
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class RunRecord:
+    """One run, as its folder tells it.
+
+    Attributes:
+        path: the run folder.
+        preset: name of the preset.
+        agent: name of the agent.
+        uncertainty: name of the uncertainty, None where the run needed none.
+        access: `online` or `local`.
+        seed: of all randomness.
+        settings: every resolved setting by its key.
+        metrics: the columns of `metrics.csv`, float64 [rows] each; an empty cell is NaN.
+        summary: what the run came to; None if it is unfinished.
+    """
+
+    path: Path
+    preset: str
+    agent: str
+    uncertainty: str | None
+    access: str
+    seed: int
+    settings: Mapping[str, Any]
+    metrics: Mapping[str, np.ndarray]
+    summary: Mapping[str, Any] | None
+
+    @property
+    def budget(self) -> int:
+        """Queries that the run was given."""
+        return int(self.settings["queries"])
+
+    @property
+    def queries(self) -> int:
+        """Queries up to the last evaluation."""
+        return int(self.metrics["queries"][-1])
+
+    @property
+    def target(self) -> float | None:
+        """The return that `queries_to_target` waits for."""
+        target = self.settings.get("target_return")
+        # False for NaN, and for whole numbers that no float can hold.
+        if isinstance(target, int | float) and abs(target) < 1e300:
+            return float(target)
+        return None
+
+    @property
+    def ending(self) -> Ending:
+        """How the run ended: `budget` spent, stopped at its `goal`, or `cut` short.
+
+        A run ended at its goal if it has a summary, spent less than its budget, and its last
+        evaluation reached the target return (or it had no target: then whoever stopped it and
+        let it write a summary meant to). Every other run with budget left was cut short.
+        """
+        if self.queries >= self.budget:
+            return "budget"
+        last = self.metrics[RETURN][-1]
+        reached = self.target is None or last >= self.target
+        return "goal" if self.summary is not None and reached else "cut"
+
+    def curve(self, column: str = RETURN) -> Curve:
+        """Returns a column over queries, without the rows whose cell is empty."""
+        values = self.metrics[column]
+        known = ~np.isnan(values)
+        return Curve(self.metrics["queries"][known], values[known], holds=self.ending == "goal")
+
+
+def read_runs(directories: Sequence[Path]) -> tuple[list[RunRecord], list[Skipped]]:
+    """Reads every run folder at or below the directories, each once, in order of their paths.
+
+    Returns:
+        The runs, and what was left out: damaged run folders, and damaged parts of readable ones.
+    """
+    runs: list[RunRecord] = []
+    skipped: list[Skipped] = []
+    for path in _candidates(directories, skipped):
+        try:
+            runs.append(_read_run(path, skipped))
+        except _DamageError as damage:
+            skipped.append(Skipped(path, str(damage)))
+    return runs, skipped
+
+
+class _DamageError(Exception):
+    """A run cannot be read; the message says why."""
+
+
+def _candidates(directories: Sequence[Path], skipped: list[Skipped]) -> list[Path]:
+    """Returns folders that hold a run, or what is left of one."""
+
+    def closed(error: OSError) -> None:
+        skipped.append(Skipped(Path(error.filename), f"cannot be listed: {error.strerror}"))
+
+    found: dict[Path, Path] = {}
+    for directory in directories:
+        for parent, _, files in os.walk(directory, onerror=closed):
+            path = Path(parent)
+            # Many programs keep a config.json: alone, it counts only if a run wrote it.
+            if METRICS in files or (CONFIG in files and _is_config(path / CONFIG)):
+                found.setdefault(path.resolve(), path)
+    return sorted(found.values())
+
+
+def _is_config(path: Path) -> bool:
+    try:
+        _read_config(path)
+    except _DamageError:
+        return False
+    return True
+
+
+def _read_run(path: Path, skipped: list[Skipped]) -> RunRecord:
+    config = _read_config(path / CONFIG)
+    metrics = _read_metrics(path / METRICS, skipped)
+    summary = None
+    if (path / SUMMARY).exists():
+        try:
+            summary = _read_object(path / SUMMARY)
+        except _DamageError as damage:
+            skipped.append(Skipped(path / SUMMARY, f"{damage}; the run counts as unfinished"))
+    names = {key: config[key] for key in ("preset", "agent", "uncertainty", "access", "seed")}
+    return RunRecord(path, **names, settings=config["settings"], metrics=metrics, summary=summary)
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        if not path.is_file():  # Opening a pipe would wait for a writer.
+            raise _DamageError(f"{path.name} is missing")
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise _DamageError(f"{path.name} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise _DamageError(f"{path.name} is not readable JSON") from error
+    if not isinstance(value, dict):
+        raise _DamageError(f"{path.name} is not a JSON object")
+    return value
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    config = _read_object(path)
+    settings = config.get("settings")
+    budget = settings.get("queries") if isinstance(settings, dict) else None
+    named = (
+        _is_name(config.get("preset"))
+        and _is_name(config.get("agent"))
+        and ("uncertainty" in config and _is_name(config["uncertainty"] or "none"))
+        and config.get("access") in ("local", "online")
+        and type(config.get("seed")) is int
+    )
+    if not named or type(budget) is not int or not 1 <= budget < 2**53:
+        raise _DamageError(f"{path.name} is not the configuration of a run")
+    return config
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and value.isprintable() and value != ""
+
+
+def _read_metrics(path: Path, skipped: list[Skipped]) -> dict[str, np.ndarray]:
+    """Reads the columns; a last line that was cut off is left out, other damage is an error."""
+    try:
+        if not path.is_file():
+            raise _DamageError("no evaluation was recorded")
+        with path.open(encoding="utf-8", newline="") as file:
+            text = file.read()
+        whole, _, rest = text.rpartition("\n")
+        header, *rows = list(csv.reader(io.StringIO(whole, newline=""))) or [[]]
+    except OSError as error:
+        raise _DamageError(f"{path.name} cannot be read: {error.strerror}") from error
+    except (ValueError, csv.Error) as error:
+        raise _DamageError(f"{path.name} is not readable CSV") from error
+    # Rows are written whole with their line ending, so one without it may have lost digits.
+    if rows and rest:
+        skipped.append(Skipped(path, "the last line was cut off; the lines before it are used"))
+    if whole and not {"queries", RETURN} <= set(header):
+        raise _DamageError(f"{path.name} is not the metrics of a run: it lacks queries or {RETURN}")
+    if not rows:
+        raise _DamageError("no evaluation was recorded")
+    cells = [_numbers(row, len(header), line) for line, row in enumerate(rows, start=2)]
+    columns = dict(zip(header, np.array(cells).T, strict=True))
+    queries, returns = columns["queries"], columns[RETURN]
+    # Written so that a NaN counts as a failure.
+    if not (queries[0] > 0 and np.all(np.diff(queries) > 0) and np.isfinite(queries[-1])):
+        raise _DamageError(f"{path.name} has queries that do not increase")
+    if np.isinf(returns).any() or np.isnan(returns).all():
+        raise _DamageError(f"{path.name} has no finite {RETURN}")
+    return columns
+
+
+def _numbers(row: list[str], width: int, line: int) -> list[float]:
+    try:
+        if len(row) != width:
+            raise ValueError
+        return [float(cell) if cell else np.nan for cell in row]
+    except ValueError:
+        raise _DamageError(f"line {line} of {METRICS} is damaged") from None

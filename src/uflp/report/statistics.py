@@ -1,0 +1,187 @@
+"""Statistics over seeds. A seed is the unit of everything here: intervals resample seeds.
+
+The functions take plain arrays and curves, and know nothing of files or pictures.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+RESAMPLES = 2000
+"""Bootstrap resamples; enough to place the ends of an interval within a few per cent of it."""
+
+LEVEL = 0.95
+
+_BOOTSTRAP_SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """What one run measured at its evaluations.
+
+    Attributes:
+        queries: float64 [T], increasing, in simulator queries.
+        values: float64 [T].
+        holds: whether the last value stands for what would have come after. It does for a run
+            that was stopped because it had reached its goal.
+    """
+
+    queries: np.ndarray
+    values: np.ndarray
+    holds: bool = False
+
+
+class Interval(NamedTuple):
+    """A mean, and the ends of its 95 % interval; NaN where one seed gives none."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """The mean of several curves with its interval.
+
+    Attributes:
+        queries: float64 [G], the common grid.
+        mean: float64 [G].
+        low: float64 [G], NaN where fewer than two runs have a value.
+        high: float64 [G], likewise.
+        runs: int64 [G], how many runs have a value there.
+    """
+
+    queries: np.ndarray
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    runs: np.ndarray
+
+
+def mean_interval(values: npt.ArrayLike) -> Interval:
+    """Returns the mean over seeds with its 95 % percentile bootstrap interval.
+
+    Seeds are resampled with replacement, always with the same random numbers, so a report is
+    reproducible. With few seeds such an interval is too narrow (with n = 3 it can never leave the
+    range of the three values): read it as a lower bound of the doubt.
+
+    Args:
+        values: [n], one a seed.
+    """
+    column = np.asarray(values, dtype=np.float64)[:, None]
+    low, high = _bootstrap(column)
+    return Interval(float(column.mean()), float(low[0]), float(high[0]))
+
+
+def interquartile_mean(values: npt.ArrayLike) -> float:
+    """Returns the mean of what is left after dropping ⌊n/4⌋ values at either end."""
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    drop = len(ordered) // 4
+    return float(ordered[drop : len(ordered) - drop].mean())
+
+
+def normalised_auc(curve: Curve, total: float) -> float:
+    """Returns the area under the curve divided by the total queries.
+
+    The trapezoid rule runs from the first evaluation on. Before it the first value is taken to
+    hold, so that a constant curve has its constant as its area. A curve that holds its last
+    value does so up to `total`; one that was cut short has no area, and gives NaN.
+    """
+    queries, values = curve.queries, curve.values
+    total = max(total, queries[-1])
+    if queries[-1] < total and not curve.holds:
+        return math.nan
+    x = np.concatenate([[0.0], queries, [total]])
+    y = np.concatenate([values[:1], values, values[-1:]])
+    return float(np.sum(np.diff(x) * (y[1:] + y[:-1]) / 2) / total)
+
+
+def queries_to_target(curve: Curve, target: float) -> float:
+    """Returns the queries at the first evaluation that reaches the target, infinity if none."""
+    reached = curve.queries[curve.values >= target]
+    return float(reached[0]) if len(reached) else math.inf
+
+
+def probability_of_improvement(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> float:
+    """Returns the probability that a random seed of ours beats a random seed of theirs.
+
+    All pairs are compared and a tie counts one half: the Mann-Whitney statistic over its maximum.
+    """
+    x, y = np.asarray(ours)[:, None], np.asarray(theirs)[None, :]
+    return float(np.mean((x > y) + 0.5 * (x == y)))
+
+
+def align(curves: Sequence[Curve], until: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Puts curves with different evaluations and different ends on one grid.
+
+    The grid is every query number at which some curve was evaluated, and `until` if a curve holds
+    its value that far. Between its evaluations a curve is linear. Before its first it has no
+    value. After its last it keeps the last value if it holds, because it stopped for being good
+    and dropping it would bias the mean; otherwise it has none, because where a run happens to be
+    cut says nothing about its return and the others stand in for it.
+
+    Args:
+        curves: at least one.
+        until: end of the grid; None means the furthest evaluation.
+
+    Returns:
+        The grid [G], and values [curves, G] with NaN where a curve has none.
+    """
+    end = max(curve.queries[-1] for curve in curves) if until is None else until
+    points = [curve.queries[curve.queries <= end] for curve in curves]
+    if any(curve.holds and curve.queries[-1] < end for curve in curves):
+        points.append(np.array([end]))
+    grid = np.unique(np.concatenate(points))
+    rows = [
+        np.interp(
+            grid,
+            curve.queries,
+            curve.values,
+            left=np.nan,
+            right=curve.values[-1] if curve.holds else np.nan,
+        )
+        for curve in curves
+    ]
+    return grid, np.array(rows)
+
+
+def band(curves: Sequence[Curve], until: float | None = None) -> Band:
+    """Returns the mean of aligned curves, point by point, with its 95 % interval as above.
+
+    Each point takes the runs that have a value there; `runs` says how many.
+    """
+    grid, values = align(curves, until)
+    known = ~np.isnan(values)
+    # Runs end one after the other, so the points fall into few sets with the same runs.
+    patterns, index = np.unique(known, axis=1, return_inverse=True)
+    mean, low, high = (np.full(len(grid), np.nan) for _ in range(3))
+    for number, pattern in enumerate(patterns.T):
+        points = index.ravel() == number
+        if pattern.any():
+            present = values[pattern][:, points]
+            mean[points] = present.mean(axis=0)
+            low[points], high[points] = _bootstrap(present)
+    return Band(grid, mean, low, high, known.sum(axis=0))
+
+
+def _bootstrap(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the ends of the intervals of the means over axis 0 of [n, points]."""
+    seeds, points = values.shape
+    low, high = np.full(points, np.nan), np.full(points, np.nan)
+    if seeds < 2:
+        return low, high
+    rng = np.random.default_rng(_BOOTSTRAP_SEED)
+    picks = rng.integers(0, seeds, (RESAMPLES, seeds))
+    # How often each resample has each seed: the means are then one matrix product.
+    weights = np.stack([(picks == seed).sum(axis=1) for seed in range(seeds)], axis=1) / seeds
+    tails = [50 * (1 - LEVEL), 50 * (1 + LEVEL)]
+    for start in range(0, points, 256):  # In pieces, since a long run has thousands of points.
+        piece = slice(start, start + 256)
+        low[piece], high[piece] = np.percentile(weights @ values[:, piece], tails, axis=0)
+    return low, high

@@ -1,0 +1,55 @@
+"""Ranks the combinations of a sweep."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+
+from uflp.experiments.jobs import Job
+from uflp.report.runs import RunRecord, read_runs
+from uflp.report.statistics import Interval, mean_interval, normalised_auc
+from uflp.report.writing import write_files
+
+
+def write_ranking(jobs: Sequence[Job], out: Path) -> str:
+    """Writes the ranked table as Markdown, best first, and returns it.
+
+    Combinations rank by the mean of the normalised area under the evaluation curve, which counts
+    both how soon and how well an agent learns.
+    """
+    runs, _ = read_runs([job.folder for job in jobs])
+    points: dict[str, list[RunRecord]] = {}
+    for run in runs:
+        points.setdefault(run.path.parent.name, []).append(run)
+    areas = {name: mean_interval([_area(run) for run in runs]) for name, runs in points.items()}
+    ranked = sorted(points, key=lambda name: areas[name].mean, reverse=True)
+    rows = [
+        "| rank | settings | area under the curve | best return | queries to target |",
+        "|---|---|---|---|---|",
+    ]
+    for rank, name in enumerate(ranked, start=1):
+        rows.append(f"| {rank} | {name} | {_interval(areas[name])} | {_outcome(points[name])} |")
+    text = "\n".join(rows) + "\n"
+    write_files({out: text.encode()}, out)
+    return text
+
+
+def _area(run: RunRecord) -> float:
+    return normalised_auc(run.curve(), run.budget)
+
+
+def _interval(interval: Interval) -> str:
+    text = f"{interval.mean:.3g}"
+    if interval.low == interval.low:  # Not NaN, which one seed gives.
+        text += f" [{interval.low:.3g}, {interval.high:.3g}]"
+    return text
+
+
+def _outcome(runs: Sequence[RunRecord]) -> str:
+    summaries = [run.summary or {} for run in runs]
+    best = statistics.mean(summary["best_return"] for summary in summaries)
+    reached = [s["queries_to_target"] for s in summaries if s["queries_to_target"] is not None]
+    if not reached:
+        return f"{best:.3g} | none of {len(runs)}"
+    return f"{best:.3g} | {statistics.median(reached):,.0f} ({len(reached)} of {len(runs)})"

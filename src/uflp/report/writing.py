@@ -1,0 +1,137 @@
+"""From directories to a report on disk: all of it, or nothing and the reason why."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from uflp.report.curves import Reference, learning_curves, render
+from uflp.report.groups import Group, group_runs
+from uflp.report.markdown import HEADING, page
+from uflp.report.runs import Skipped, read_runs
+from uflp.types import UsageError
+
+KINDS = ("png", "svg")
+
+
+def write_report(directories: Sequence[Path], out: Path | None = None) -> Path:
+    """Sums up every run at or below the directories.
+
+    Writes a Markdown page and, beside it, a picture of each preset as PNG and SVG, named after
+    the page: `report-deep-sea.png`.
+
+    Args:
+        directories: run folders, or folders of them.
+        out: the page to write; None means `report.md` in the first directory.
+
+    Returns:
+        The page written.
+
+    Raises:
+        UsageError: if there is nothing to draw or the page cannot be written; then nothing is.
+    """
+    directories = [Path(directory) for directory in directories]
+    for directory in directories:
+        if not directory.is_dir():
+            problem = "is not a folder" if directory.exists() else "does not exist"
+            raise UsageError(f"{directory} {problem}")
+    if not directories:
+        raise UsageError("a report needs at least one folder of runs")
+    out = directories[0] / "report.md" if out is None else Path(out)
+    _check(out)
+    runs, skipped = read_runs(directories)
+    if not runs:
+        raise UsageError(_nothing(directories, skipped))
+    groups, repeated = group_runs(runs)
+    presets: dict[str, list[Group]] = {}
+    for group in groups:
+        presets.setdefault(group.preset, []).append(group)
+    names = _file_names(out.stem, list(presets))
+    files: dict[Path, bytes] = {}
+    for preset, members in presets.items():
+        figure = learning_curves(members, title=preset, references=_references(members))
+        for kind in KINDS:
+            files[out.parent / names[preset][kind]] = render(figure, kind)
+    # The page comes last, so that it never points at pictures that are not there.
+    text = page(groups, names, [*skipped, *repeated])
+    files[out] = text.encode("utf-8", errors="replace")
+    write_files(files, out)
+    return out
+
+
+def _check(out: Path) -> None:
+    """Refuses to write over anything but an earlier report."""
+    try:
+        if out.is_dir():
+            raise UsageError(f"{out} is a folder: name a file in it")
+        known = not out.exists() or (out.is_file() and _is_report(out))
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror}") from error
+    if not known:
+        raise UsageError(f"{out} is not an earlier report: choose another --out, or remove it")
+
+
+def _is_report(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(HEADING)) == HEADING.encode()
+
+
+def _nothing(directories: Sequence[Path], skipped: Sequence[Skipped]) -> str:
+    where = ", ".join(map(str, directories))
+    if not skipped:
+        return f"there are no run folders at or below {where}"
+    path, reason = skipped[0]
+    more = f", and {len(skipped) - 1} more like it" if len(skipped) > 1 else ""
+    return f"no run at or below {where} can be used: in {path}, {reason}{more}"
+
+
+def _file_names(stem: str, presets: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Returns the names of each preset's pictures: `atari/pitfall` becomes `…-atari-pitfall`."""
+    names: dict[str, dict[str, str]] = {}
+    taken: set[str] = set()
+    for preset in presets:
+        name = base = f"{stem}-{re.sub(r'[^a-z0-9]+', '-', preset.lower()).strip('-')[:80]}"
+        count = 1
+        while name in taken:
+            count += 1
+            name = f"{base}-{count}"
+        taken.add(name)
+        names[preset] = {kind: f"{name}.{kind}" for kind in KINDS}
+    return names
+
+
+def _references(groups: Sequence[Group]) -> list[Reference]:
+    """Returns the target return as a line, if the groups agree on it."""
+    targets = {run.target for group in groups for run in group.runs}
+    target = targets.pop()
+    return [] if targets or target is None else [Reference(target, f"target {target:g}")]
+
+
+def write_files(files: Mapping[Path, bytes], out: Path) -> None:
+    """Writes all files or none: under other names first, then they are renamed.
+
+    All go into the folder of `out`, the one that an error names.
+    """
+    made = [folder for folder in out.parents if not folder.exists()]
+    temporary = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in files}
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        for path in files:
+            if path.is_dir():  # Found out now, before the first file is in place.
+                raise IsADirectoryError(errno.EISDIR, f"{path.name} is a folder")
+        for path, data in files.items():
+            temporary[path].write_bytes(data)
+        for path in files:
+            temporary[path].replace(path)
+    except OSError as error:
+        for path in temporary.values():
+            with contextlib.suppress(OSError):
+                path.unlink()
+        for folder in made:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        raise UsageError(f"{out} cannot be written: {error.strerror}") from error

@@ -1,0 +1,36 @@
+"""What all tests share. Being here, it also lets them import `probes` from this folder."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+# Before any test imports JAX, which reads them once: products this small want one thread.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+
+# Equal runs on every machine, and no deadline: a slow machine is not a failure.
+settings.register_profile("uflp", deadline=None, derandomize=True, database=None)
+settings.load_profile("uflp")
+
+
+_agents: dict[Any, Any] = {}
+
+
+@pytest.fixture
+def compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets equal agents share their compiled functions, which are pure: compiling is the cost."""
+    from uflp.agents.ddqn import DDQN
+
+    make = DDQN.make
+
+    def make_once(config: DDQN, space: Any, actions: int) -> Any:
+        key = config, repr(space), actions
+        if key not in _agents:
+            _agents[key] = make(config, space, actions)
+        return _agents[key]
+
+    monkeypatch.setattr(DDQN, "make", make_once)

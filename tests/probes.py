@@ -1,0 +1,126 @@
+"""Tiny parts whose answers are known by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from uflp.agents.base import Agent
+from uflp.simulators.base import Simulator
+from uflp.types import Batch
+
+
+def no_predict(observations: np.ndarray) -> np.ndarray:
+    raise AssertionError("nothing here should ask for action values")
+
+
+@dataclass(frozen=True)
+class Corridor:
+    """A corridor of `length` states, from 0; action 1 goes right, any other stays.
+
+    Attributes:
+        length: states; entering the last one terminates with reward 1.
+        actions: how many there are.
+        step_reward: of every other query.
+        bad_reward_at: the query of a simulator whose reward is not a number, None for never.
+        cap: steps after which an episode is truncated by the simulator itself.
+        boxed: whether the observation is a vector of one number, in place of an id.
+    """
+
+    length: int = 5
+    actions: int = 2
+    step_reward: float = 0.0
+    bad_reward_at: int | None = None
+    cap: int | None = None
+    boxed: bool = False
+
+    def make(self, seed: int) -> CorridorSimulator:
+        return CorridorSimulator(self)
+
+
+class CorridorSimulator(Simulator):
+    """The corridor, which writes down all that is asked of it.
+
+    Attributes:
+        calls: `("reset",)`, `("step", state, action)`, `("restore", state)`, `("save", state)`.
+    """
+
+    stamp = "corridor/1"
+
+    def __init__(self, settings: Corridor):
+        self._settings = settings
+        self._place = 0
+        self._elapsed = 0
+        self._queries = 0
+        self.calls: list[tuple[Any, ...]] = []
+        self.snapshot_width = 12
+        self.action_space = gymnasium.spaces.Discrete(settings.actions)
+        self.observation_space = (
+            gymnasium.spaces.Box(0, settings.length, (1,), np.float32)
+            if settings.boxed
+            else gymnasium.spaces.Discrete(settings.length)
+        )
+
+    def called(self, name: str) -> list[tuple[Any, ...]]:
+        return [call[1:] for call in self.calls if call[0] == name]
+
+    def _observation(self) -> Any:
+        return np.array([self._place], np.float32) if self._settings.boxed else self._place
+
+    def _reset(self, seed: int | None) -> tuple[Any, dict[str, Any]]:
+        self.calls.append(("reset",))
+        self._place = self._elapsed = 0
+        return self._observation(), {}
+
+    def _step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.calls.append(("step", self._place, action))
+        self._queries += 1
+        self._elapsed += 1
+        self._place += action == 1
+        terminated = self._place == self._settings.length - 1
+        reward = 1.0 if terminated else self._settings.step_reward
+        if self._queries == self._settings.bad_reward_at:
+            reward = math.nan
+        return self._observation(), reward, terminated, self._elapsed == self._settings.cap, {}
+
+    def _save(self) -> bytes:
+        self.calls.append(("save", self._place))
+        return self._place.to_bytes(4, "little") + self._elapsed.to_bytes(4, "little")
+
+    def _restore(self, data: bytes, *, exact: bool) -> tuple[Any, dict[str, Any]]:
+        self._place = int.from_bytes(data[:4], "little")
+        self._elapsed = int.from_bytes(data[4:], "little")
+        self.calls.append(("restore", self._place))
+        return self._observation(), {}
+
+
+@dataclass(frozen=True)
+class FixedValues:
+    """A learner that learns nothing: every state has the same values, member by member.
+
+    Attributes:
+        members: the action values of each ensemble member.
+        target: as in `Agent`.
+        bad_loss_at: the SGD step whose loss is not a number, None for never.
+    """
+
+    members: Sequence[Sequence[float]] = ((0.0, 1.0),)
+    target: Any = "td"
+    bad_loss_at: int | None = None
+
+    def make(self, space: gymnasium.Space, actions: int) -> Agent:
+        table = np.array(self.members, np.float32)
+
+        def predict(learner: int, observations: np.ndarray) -> Any:
+            return np.repeat(table[:, None], len(observations), axis=1)
+
+        def update(learner: int, batch: Batch) -> tuple[int, Any]:
+            bad = learner + 1 == self.bad_loss_at
+            return learner + 1, np.float32(math.nan if bad else 0.5)
+
+        return Agent(lambda key: 0, predict, update, len(table), self.target)

@@ -1,0 +1,133 @@
+"""Pictures show what the statistics say, and leave Matplotlib's global state alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from fabricated import MakeRun
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from uflp.report.curves import Reference, add_legend, draw, learning_curves, render
+from uflp.report.groups import Group, group_runs
+from uflp.report.looks import LOOKS
+from uflp.report.runs import read_runs
+
+
+@pytest.fixture
+def groups(make_run: MakeRun, tmp_path: Path) -> list[Group]:
+    for seed, value in enumerate([0.0, 0.5, 1.0]):
+        make_run(f"local-{seed}", [0.0, value], seed=seed, target_return=None)
+        make_run(f"online-{seed}", [0, 0], seed=seed, access="online", target_return=None)
+    return group_runs(read_runs([tmp_path])[0])[0]
+
+
+def test_lines_are_means_in_the_agents_colour(groups: list[Group]) -> None:
+    axes = Figure().add_subplot()
+    handles = draw(axes, groups)
+    local, _, online, _ = axes.lines
+    np.testing.assert_allclose(local.get_xydata(), [[100, 0], [200, 0.5]])
+    assert to_hex(local.get_color()) == to_hex(online.get_color()) == LOOKS["ddqn"].colour.lower()
+    assert local.get_linestyle() == "-" and online.get_linestyle() == "--"
+    assert [handle.get_label() for handle in handles] == ["DDQN, local", "DDQN, online"]
+    assert axes.get_xlabel() == "simulator queries"
+    assert axes.get_ylabel() == "evaluation return"
+
+
+def test_the_band_reaches_over_the_seeds(groups: list[Group]) -> None:
+    axes = Figure().add_subplot()
+    draw(axes, groups[:1])
+    corners = axes.collections[0].get_paths()[0].vertices
+    at_the_end = corners[corners[:, 0] == 200, 1]
+    # Of three seeds, one in 27 resamples is all of the lowest: more than one in forty.
+    assert (at_the_end.min(), at_the_end.max()) == pytest.approx((0, 1))
+
+
+def test_a_goal_is_held_thinly_to_the_end_of_the_axis(make_run: MakeRun, tmp_path: Path) -> None:
+    make_run("a", [0, 1], budget=1000)
+    make_run("b", [0, 0, 0, 0], access="online")
+    groups = group_runs(read_runs([tmp_path])[0])[0]
+    axes = Figure().add_subplot()
+    draw(axes, groups)
+    measured, held = axes.lines[:2]
+    assert measured.get_xdata().tolist() == [100, 200]
+    np.testing.assert_array_equal(held.get_xydata(), [[200, 1], [400, 1]])
+    assert held.get_linewidth() < measured.get_linewidth()
+
+
+def test_a_single_evaluation_can_be_seen(make_run: MakeRun, tmp_path: Path) -> None:
+    make_run("a", [0.5])
+    axes = Figure().add_subplot()
+    draw(axes, group_runs(read_runs([tmp_path])[0])[0])
+    assert axes.lines[0].get_marker() == "o" and axes.lines[0].get_markevery() is None
+
+
+def test_reference_lines_are_named(groups: list[Group]) -> None:
+    axes = Figure().add_subplot()
+    draw(axes, groups, references=[Reference(2.5, "a person")])
+    assert axes.lines[-1].get_ydata()[0] == 2.5
+    assert [text.get_text() for text in axes.texts] == ["a person"]
+
+
+def test_nothing_is_clipped_or_overlaps(make_run: MakeRun, tmp_path: Path) -> None:
+    names = [*LOOKS, "an-agent-with-a-rather-long-name"]
+    for agent in names:
+        for access in ("local", "online"):
+            make_run(f"{agent}-{access}", [0, 40_000], access=access, names={"agent": agent})
+    groups = group_runs(read_runs([tmp_path])[0])[0]
+    figure = learning_curves(groups, title="deep-sea", references=[Reference(1e4, "target")])
+    figure.canvas.draw()
+    axes, legend = figure.axes[0], figure.legends[0]
+    legend_box, axes_box = legend.get_window_extent(), axes.get_tightbbox()
+    assert len(legend.get_texts()) == 2 * len(names)
+    for box in (legend_box, axes_box):
+        assert box.x0 >= 0 and box.y0 >= 0
+        assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
+    assert not legend_box.overlaps(axes_box)
+
+
+def test_panels_share_a_legend(groups: list[Group]) -> None:
+    figure = Figure(layout="constrained")
+    panels = figure.subplots(1, 2)
+    handles = draw(panels[0], groups)
+    assert draw(panels[1], groups, column="cells") == []
+    add_legend(figure, handles)
+    assert len(figure.legends) == 1
+
+
+def test_files_are_of_the_size_promised_and_reproducible(groups: list[Group]) -> None:
+    png = render(learning_curves(groups), "png")
+    assert png.startswith(b"\x89PNG")
+    assert (int.from_bytes(png[16:20]), int.from_bytes(png[20:24])) == (1200, 750)
+    svg = render(learning_curves(groups), "svg")
+    assert ElementTree.fromstring(svg).tag.endswith("svg")
+    assert svg == render(learning_curves(groups), "svg")
+    assert png == render(learning_curves(groups), "png")
+
+
+def test_the_users_settings_neither_matter_nor_change(groups: list[Group]) -> None:
+    expected = render(learning_curves(groups), "png")
+    with matplotlib.rc_context({"axes.facecolor": "red", "xtick.labelsize": 30}):
+        assert render(learning_curves(groups), "png") == expected
+        assert matplotlib.rcParams["xtick.labelsize"] == 30
+
+
+def test_importing_the_report_does_not_import_matplotlib() -> None:
+    code = "import uflp.report, sys; sys.exit('matplotlib' in sys.modules or 'jax' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_drawing_leaves_pyplot_out(make_run: MakeRun, tmp_path: Path) -> None:
+    make_run("a", [0, 1])
+    code = (
+        "import sys, pathlib; from uflp.report import write_report;"
+        f"write_report([pathlib.Path({str(tmp_path)!r})], None);"
+        "sys.exit('matplotlib.pyplot' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,400 @@
+"""The command line: what it writes, what it says, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from uflp import cli
+from uflp.experiments import seeds as seeds_module
+from uflp.experiments.agents import AGENTS
+from uflp.experiments.presets import PRESETS
+from uflp.experiments.resolve import resolve
+from uflp.simulators import SIMULATORS
+from uflp.types import UsageError
+from uflp.uncertainty import UNCERTAINTIES
+
+COLUMNS = [
+    *("queries", "wall_seconds", "rollouts", "restarts", "sgd_steps", "eval_return_mean"),
+    *("eval_return_std", "eval_episodes", "train_return_mean", "loss", "history_size"),
+    *("replay_size", "positive_rewards"),
+]
+OUTCOME = [
+    *("preset", "agent", "uncertainty", "access", "seed", "queries", "queries_to_target"),
+    *("final_return", "best_return", "wall_seconds", "queries_per_second", "run_dir"),
+]
+# A run that takes no time once JAX has compiled it.
+SMALL = ["--set", "size=4", "hidden=8", "feature_size=8", "learning_batch=8"]
+
+
+class Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Call = Callable[..., Ended]
+
+
+@pytest.fixture
+def uflp(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Call:
+    """Calls the command line in this process, in an empty folder."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+    def call(*words: str) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["uflp", *map(str, words)])
+        code: Any = 0
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = stop.code or 0
+        return Ended(code, *capsys.readouterr())
+
+    return call
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+def refused(ended: Ended, *words: str) -> None:
+    """Checks for exit code 2 and one sentence on standard error that contains all words."""
+    assert ended.code == 2, ended
+    assert ended.out == ""
+    assert ended.err.startswith("uflp: ")
+    assert ended.err.endswith(".\n")
+    assert ended.err.count("\n") == 1
+    for word in words:
+        assert word in ended.err
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["deep-see"], ["unknown preset", "did you mean 'deep-sea'", *PRESETS]),
+        (["deep-sea", "--agent", "dqn"], ["unknown agent", "did you mean 'ddqn'", *AGENTS]),
+        (
+            ["deep-sea", "--uncertainty", "count"],
+            ["unknown uncertainty", "did you mean 'counts'", *UNCERTAINTIES],
+        ),
+        (["deep-sea", "--access", "offline"], ["unknown access", "local, online"]),
+        (
+            ["deep-sea", "--set", "sizes=5"],
+            ["unknown key", "did you mean 'size'", "checkpoint_period", "hidden", "feature_kind"],
+        ),
+        (["deep-sea", "--uncertainty", "counts", "--set", "feature_size=5"], ["unknown key"]),
+        (["deep-sea", "--set", "size=big"], ["size must be a whole number, not 'big'"]),
+        (["deep-sea", "--set", "size=5.5"], ["size must be a whole number"]),
+        (["deep-sea", "--set", "size=true"], ["size must be a whole number"]),
+        (["deep-sea", "--set", "size=none"], ["size must be a whole number"]),
+        (["deep-sea", "--set", "size={[]:1}"], ["size must be a whole number"]),
+        (["deep-sea", "--set", "batch=few"], ["batch must be a whole number or none"]),
+        (["deep-sea", "--set", "learning_rate=fast"], ["learning_rate must be a number"]),
+        (["deep-sea", "--set", "learning_rate=1e999"], ["learning_rate must be a number"]),
+        (["deep-sea", "--set", "learning_rate=0"], ["learning_rate", "positive"]),
+        (["deep-sea", "--set", "stochastic=2"], ["stochastic must be true or false"]),
+        (["deep-sea", "--set", "hidden=8,wide"], ["hidden must be whole numbers"]),
+        (["deep-sea", "--set", "hidden=0"], ["hidden"]),
+        (["deep-sea", "--set", "restart=both"], ["restart must be pair or state"]),
+        (["deep-sea", "--set", "feature_kind=cosine"], ["fourier", "network", "one-hot"]),
+        (["deep-sea", "--set", "p_init=1.5"], ["p_init must lie in [0, 1], not 1.5"]),
+        (["deep-sea", "--set", "p_init=-0.1"], ["p_init must lie in [0, 1]"]),
+        (["deep-sea", "--set", "p_init=nan"], ["p_init must be a number"]),
+        (["deep-sea", "--set", "batch=0"], ["batch must be at least 1"]),
+        (["deep-sea", "--set", "batch=-3"], ["batch must be at least 1"]),
+        (["deep-sea", "--set", "size=1"], ["size of at least 2"]),
+        (["deep-sea", "--set", "epsilon=2"], ["epsilon must lie in [0, 1]"]),
+        (["deep-sea", "--set", "bonus_scale=-1"], ["bonus_scale"]),
+        (["deep-sea", "--set", "checkpoint_period=0"], ["checkpoint_period must be at least 1"]),
+        (["deep-sea", "--set", "rollout_limit=0"], ["rollout_limit must be at least 1"]),
+        (["deep-sea", "--set", "replay_size=5"], ["replay_size"]),
+        (["deep-sea", "--queries", "0"], ["queries must be at least 1"]),
+        (["deep-sea", "--queries", "9", "--set", "queries=8"], ["queries is set twice"]),
+        (["deep-sea", "--set", "size=4", "--set", "size=5"], ["size is set twice"]),
+        (["deep-sea", "--set", "size"], ["KEY=VALUE"]),
+        (["deep-sea", "--set", "=5"], ["KEY=VALUE"]),
+        (["deep-sea", "--seed", "-1"], ["seed must not be negative"]),
+        (["deep-sea", "--seeds", "0"], ["--seeds must be at least 1"]),
+        (["deep-sea", "--seed", "1", "--seeds", "2"], ["--seed", "--seeds"]),
+        (["deep-sea", "--access", "online", "--set", "p_init=0.5"], ["--access local"]),
+        (
+            ["deep-sea", "--agent", "ddqn", "--uncertainty", "ensemble-std"],
+            ["ddqn has no ensemble", "counts, covariance"],
+        ),
+    ],
+    ids=lambda value: "_".join(value[1:]) if isinstance(value, list) else None,
+)
+def test_bad_input_is_refused_in_one_sentence_and_nothing_is_written(
+    uflp: Call, tmp_path: Path, words: list[str], says: list[str]
+) -> None:
+    refused(uflp("train", *words), *says)
+    refused(uflp("train", *words, "--out", "run"), *says)
+    assert tree(tmp_path) == {"here": None}
+
+
+@pytest.mark.parametrize(
+    "words", [["--queries", "many"], ["--no-such-option"], ["--seed", "1.5"], ["--seeds"]]
+)
+def test_bad_options_end_with_code_two(uflp: Call, tmp_path: Path, words: list[str]) -> None:
+    ended = uflp("train", "deep-sea", *words)
+    assert ended.code == 2
+    assert ended.out == ""
+    assert words[0] in ended.err
+    assert tree(tmp_path) == {"here": None}
+
+
+def test_a_preset_is_needed(uflp: Call) -> None:
+    ended = uflp("train")
+    assert ended.code == 2
+    assert "preset" in ended.err.lower()
+
+
+@pytest.fixture
+def no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spares the making of a run that will not be trained."""
+    monkeypatch.setattr("uflp.training.train.Run", lambda settings: None)
+
+
+@pytest.mark.usefixtures("no_run")
+@pytest.mark.parametrize("where", ["file", "file/below", "/proc/run", "x" * 300])
+@pytest.mark.parametrize("many", [[], ["--seeds", "2"]])
+def test_an_out_that_cannot_be_written_is_refused(
+    uflp: Call, tmp_path: Path, where: str, many: list[str]
+) -> None:
+    Path("file").write_text("mine")
+    before = tree(tmp_path)
+    refused(uflp("train", "deep-sea", *SMALL, "--queries", "8", *many, "--out", where), where)
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.usefixtures("no_run")
+@pytest.mark.parametrize("many", [[], ["--seeds", "2"]])
+@pytest.mark.parametrize("held", ["summary.json", "seed-0", "notes.txt"])
+def test_an_out_that_holds_something_is_left_alone(
+    uflp: Call, tmp_path: Path, held: str, many: list[str]
+) -> None:
+    Path("run").mkdir()
+    (Path("run") / held).write_text("mine")
+    before = tree(tmp_path)
+    ended = uflp("train", "deep-sea", *SMALL, "--queries", "8", *many, "--out", "run")
+    refused(ended, "run already holds", "another --out")
+    assert tree(tmp_path) == before
+
+
+def test_an_uncertainty_that_does_not_suit_the_simulator_is_refused(
+    uflp: Call, tmp_path: Path
+) -> None:
+    ended = uflp("train", "swingup", "--uncertainty", "counts", "--out", "run")
+    refused(ended, "counts need discrete observations", "covariance")
+    assert tree(tmp_path) == {"here": None}
+
+
+def test_seeds_that_are_refused_leave_no_folder(
+    uflp: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(jobs: object) -> Any:
+        raise UsageError("no")
+        yield
+
+    monkeypatch.setattr(seeds_module, "run_jobs", refuse)
+    refused(uflp("train", "deep-sea", "--seeds", "2", "--out", "run"), "no")
+    assert tree(tmp_path) == {"here": None}
+
+
+def test_an_unknown_list_is_refused(uflp: Call) -> None:
+    refused(uflp("list", "agent"), "did you mean 'agents'", "presets", "uncertainties")
+
+
+# What is written
+
+
+def read_metrics(folder: Path) -> list[dict[str, str]]:
+    with (folder / "metrics.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_run_folder_and_the_last_line_of_output(uflp: Call) -> None:
+    words = ["--queries", "50", "--seed", "7", "--agent", "ddqn-bonus", "--out", "a/run", "--json"]
+    ended = uflp("train", "deep-sea", *SMALL, *words, "--set", "eval_period=20")
+    assert ended.code == 0, ended
+    outcome = json.loads(ended.out.splitlines()[-1])
+    assert set(OUTCOME) <= set(outcome)
+    named = {key: outcome[key] for key in OUTCOME[:6]}
+    assert named == {
+        "preset": "deep-sea",
+        "agent": "ddqn-bonus",
+        "uncertainty": "covariance",
+        "access": "local",
+        "seed": 7,
+        "queries": 50,
+    }
+    assert outcome["run_dir"] == "a/run"
+    folder = Path("a/run")
+    rows = read_metrics(folder)
+    assert list(rows[0])[: len(COLUMNS)] == COLUMNS
+    assert [row["queries"] for row in rows] == ["20", "40", "50"]
+    assert float(rows[-1]["eval_return_mean"]) == outcome["final_return"]
+    assert max(float(row["eval_return_mean"]) for row in rows) == outcome["best_return"]
+    assert json.loads((folder / "summary.json").read_text()) == outcome
+
+    config = json.loads((folder / "config.json").read_text())
+    assert {key: config[key] for key in ("preset", "agent", "uncertainty", "access", "seed")} == {
+        key: outcome[key] for key in ("preset", "agent", "uncertainty", "access", "seed")
+    }
+    settings = resolve(
+        "deep-sea",
+        agent="ddqn-bonus",
+        seed=7,
+        overrides={
+            **{"size": 4, "hidden": (8,), "feature_size": 8, "learning_batch": 8},
+            **{"queries": 50, "eval_period": 20},
+        },
+    )
+    assert config["settings"] == json.loads(json.dumps(settings.values()))
+    for key, value in {"size": 4, "hidden": [8], "p_init": 0.1, "epsilon": 0.1}.items():
+        assert config["settings"][key] == value
+    assert {"python", "uflp", "jax", "numpy"} <= set(config["versions"])
+    assert "git_revision" in config
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--set", "size=4", "hidden=8", "feature_size=9"],
+        ["--set", "size=4", "--set", "hidden=8", "--set", "feature_size=9"],
+        ["size=4", "--set", "hidden=(8,)", "feature_size=9.0"],
+    ],
+)
+def test_settings_may_be_given_together_or_apart(
+    uflp: Call, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    asked = []
+    monkeypatch.setattr(cli, "_train_one", lambda settings, *rest: asked.append(settings))
+    ended = uflp("train", "deep-sea", *words, "--queries", "5")
+    assert ended.code == 0, ended
+    values = {"size": 4, "hidden": (8,), "feature_size": 9, "queries": 5}
+    assert asked == [resolve("deep-sea", overrides=values)]
+    assert asked[0].values().items() >= values.items()
+
+
+def test_online_access_needs_no_uncertainty_and_stops_at_a_return(uflp: Call) -> None:
+    words = ["--access", "online", "--queries", "40", "--stop-at-return", "-1", "--json"]
+    small = [word for word in SMALL if not word.startswith("feature_size")]
+    ended = uflp("train", "deep-sea", *small, "eval_period=10", *words)
+    assert ended.code == 0, ended
+    outcome = json.loads(ended.out.splitlines()[-1])
+    assert outcome["uncertainty"] is None
+    assert outcome["access"] == "online"
+    assert outcome["queries"] == 10
+    # Without --out, a new folder below runs/.
+    assert Path(outcome["run_dir"]).parent == Path("runs")
+    assert (Path(outcome["run_dir"]) / "summary.json").exists()
+
+
+def test_several_seeds_have_a_folder_each_and_one_summary(uflp: Call) -> None:
+    words = ["--seeds", "2", "--queries", "20", "--out", "runs", "--json"]
+    ended = uflp("train", "deep-sea", *SMALL, *words)
+    assert ended.code == 0, ended
+    outcome = json.loads(ended.out.splitlines()[-1])
+    assert {path.name for path in Path("runs").iterdir()} == {"seed-0", "seed-1", "summary.json"}
+    assert json.loads(Path("runs/summary.json").read_text()) == outcome
+    assert [run["seed"] for run in outcome["runs"]] == [0, 1]
+    for seed, run in enumerate(outcome["runs"]):
+        assert set(OUTCOME) <= set(run)
+        folder = Path("runs") / f"seed-{seed}"
+        assert run["run_dir"] == str(folder)
+        assert json.loads((folder / "summary.json").read_text()) == run
+        assert json.loads((folder / "config.json").read_text())["seed"] == seed
+        assert read_metrics(folder)[-1]["queries"] == "20"
+
+
+def test_a_number_that_goes_bad_ends_with_code_one_and_keeps_the_metrics(uflp: Call) -> None:
+    words = ["--set", "learning_rate=1e30", "eval_period=10", "--queries", "400", "--out", "run"]
+    ended = uflp("train", "deep-sea", *SMALL, *words)
+    assert ended.code == 1, ended
+    assert ended.err.count("\n") == 1
+    assert "the loss was" in ended.err and "at query" in ended.err
+    assert Path("run/config.json").exists()
+    assert not Path("run/summary.json").exists()
+
+
+def test_the_command_is_installed_and_lists_every_name(tmp_path: Path) -> None:
+    command = Path(sys.executable).with_name("uflp")
+    ended = subprocess.run(
+        [command, "list"], capture_output=True, text=True, cwd=tmp_path, env=os.environ
+    )
+    assert ended.returncode == 0, ended.stderr
+    for name in (*PRESETS, *AGENTS, *UNCERTAINTIES, *SIMULATORS):
+        assert f"\n  {name} " in ended.stdout
+    ended = subprocess.run([command, "train", "deep-see"], capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert "deep-sea" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+# What resolves to what
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("access", ["local", "online"])
+def test_every_preset_resolves_with_every_agent_and_uses_all_of_its_values(
+    preset: str, agent: str, access: str
+) -> None:
+    settings = resolve(preset, agent=agent, access=access)
+    assert settings.loop.p_init == 1.0 or access == "local"
+    assert not any(callable(value) for value in settings.values().values())
+    if AGENTS[agent].exploration == "greedy" and access == "online":
+        assert settings.uncertainty is None
+    else:
+        assert settings.uncertainty is not None
+
+
+def test_the_papers_values_for_deep_sea() -> None:
+    settings = resolve("deep-sea")
+    loop = settings.loop
+    assert (settings.agent, settings.uncertainty_name) == ("ddqn", "covariance")
+    assert (loop.queries, loop.p_init, loop.batch, loop.restart) == (300_000, 0.1, None, "pair")
+    assert (loop.eval_period, loop.eval_episodes) == (10 * settings.simulator.size, 1)
+    assert resolve("deep-sea", overrides={"size": 20}).loop.eval_period == 200
+    assert resolve("deep-sea", overrides={"size": 20, "eval_period": 7}).loop.eval_period == 7
+    assert (loop.epsilon, resolve("deep-sea", agent="ddqn-bonus").loop.epsilon) == (0.0, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value"),
+    [
+        ("batch", "none", None),
+        ("batch", "all", None),
+        ("batch", "25", 25),
+        ("queries", "1e4", 10_000),
+        ("learning_rate", "1", 1.0),
+        ("stochastic", "true", True),
+        ("hidden", "64,32", (64, 32)),
+        ("hidden", "64", (64,)),
+        ("hidden", "[64, 32]", (64, 32)),
+        ("restart", "state", "state"),
+    ],
+)
+def test_values_are_read_as_the_types_of_their_keys(key: str, text: str, value: object) -> None:
+    read = resolve("deep-sea", overrides={key: text}).values()[key]
+    assert read == value
+    assert type(read) is type(value)

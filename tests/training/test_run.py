@@ -1,0 +1,376 @@
+"""Algorithm 2: what a run does, query by query."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from probes import Corridor, FixedValues
+
+import uflp
+from uflp.experiments.resolve import resolve
+from uflp.training.evaluation import evaluate
+from uflp.training.records import summarize
+from uflp.training.run import BadNumberError, Run
+from uflp.training.settings import LoopSettings, RunSettings
+from uflp.training.train import train
+from uflp.types import UsageError
+from uflp.uncertainty.counts import Counts
+
+COLUMNS = [
+    *("queries", "wall_seconds", "rollouts", "restarts", "sgd_steps", "eval_return_mean"),
+    *("eval_return_std", "eval_episodes", "train_return_mean", "loss", "history_size"),
+    *("replay_size", "positive_rewards"),
+]
+
+
+def corridor_run(
+    *,
+    corridor: Corridor | None = None,
+    learner: Any = None,
+    access: str = "local",
+    exploration: str = "greedy",
+    seed: int = 0,
+    **loop: Any,
+) -> RunSettings:
+    """Returns settings of a run in a corridor, whose agent goes right and learns nothing."""
+    loop = {"queries": 200, "learning_batch": 4, "eval_period": 50, "target_return": 0.9, **loop}
+    return RunSettings(
+        preset="corridor",
+        agent="fixed",
+        uncertainty_name="counts",
+        access=access,
+        seed=seed,
+        exploration=exploration,
+        simulator=corridor or Corridor(length=6),
+        learner=learner or FixedValues(),
+        uncertainty=Counts(),
+        loop=LoopSettings(**loop),
+    )
+
+
+def finished(settings: RunSettings) -> tuple[Run, list[dict[str, Any]]]:
+    run = Run(settings)
+    return run, list(run.train())
+
+
+def read_metrics(folder: Path) -> list[dict[str, str]]:
+    with (folder / "metrics.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+# Where rollouts begin
+
+
+def test_p_init_of_one_never_restarts_and_of_zero_always_does_but_for_the_first() -> None:
+    run, _ = finished(corridor_run(p_init=1.0))
+    assert run.rollout.restarts == 0
+    assert len(run.simulator.called("reset")) == run.rollout.rollouts
+    run, _ = finished(corridor_run(p_init=0.0))
+    assert run.rollout.restarts == run.rollout.rollouts - 1
+    assert run.simulator.calls[0] == ("reset",)
+    assert len(run.simulator.called("reset")) == 1
+
+
+@pytest.mark.parametrize("p_init", [0.2, 0.7])
+def test_p_init_is_the_probability_of_beginning_at_the_start(p_init: float) -> None:
+    run, _ = finished(corridor_run(p_init=p_init, queries=4000, rollout_limit=2))
+    rollouts = run.rollout.rollouts
+    assert rollouts >= 2000
+    deviation = math.sqrt(p_init * (1 - p_init) / rollouts)
+    assert 1 - run.rollout.restarts / rollouts == pytest.approx(p_init, abs=5 * deviation)
+    assert len(run.simulator.called("restore")) == run.rollout.restarts
+
+
+def test_restarts_go_where_the_uncertainty_is() -> None:
+    """From the end of the corridor, which rollouts seldom reach, more often than from its start."""
+    run, _ = finished(corridor_run(queries=1000, p_init=0.5, rollout_limit=3))
+    visits = run.uncertainty.visits[:5]
+    assert visits.min() > 0, "restarts at pairs try actions that the agent never would"
+    run, _ = finished(corridor_run(queries=1000, access="online", rollout_limit=3))
+    assert run.uncertainty.visits[3:].sum() == run.uncertainty.visits[:, 0].sum() == 0
+
+
+def test_online_access_has_no_history() -> None:
+    run, rows = finished(corridor_run(access="online"))
+    assert run.history is None
+    assert run.simulator.called("save") == run.simulator.called("restore") == []
+    assert {(row["restarts"], row["history_size"]) for row in rows} == {(0, 0)}
+
+
+def test_the_history_keeps_to_its_budget() -> None:
+    for budget in ({"history_size": 7}, {"history_bytes": 7 * 12}):
+        _, rows = finished(corridor_run(**budget))
+        assert rows[-1]["history_size"] == 7
+
+
+# What counts
+
+
+def test_queries_are_the_steps_of_the_training_simulator_alone() -> None:
+    run, rows = finished(corridor_run(queries=230, eval_period=50, eval_episodes=3))
+    assert len(run.simulator.called("step")) == run.queries == 230
+    assert [row["queries"] for row in rows] == [50, 100, 150, 200, 230]
+    # Five steps an episode, three episodes an evaluation, five evaluations.
+    assert len(run.evaluation_simulator.called("step")) == 5 * 3 * 5
+    assert run.uncertainty.visits.sum() == 230
+    assert list(rows[0]) == COLUMNS
+
+
+@pytest.mark.parametrize(("period", "expected"), [(1, 197), (5, 40), (60, 3)])
+def test_sgd_runs_every_so_many_queries_once_replay_holds_a_batch(
+    period: int, expected: int
+) -> None:
+    run, rows = finished(corridor_run(sgd_period=period))
+    # The learner counts its own updates.
+    assert run.learner == run.sgd_steps == rows[-1]["sgd_steps"] == expected
+
+
+def test_learning_starts_when_min_replay_is_reached() -> None:
+    assert finished(corridor_run(min_replay=150))[0].sgd_steps == 51
+
+
+def test_a_replay_in_which_learning_could_never_start_is_refused() -> None:
+    with pytest.raises(UsageError, match="replay_size"):
+        LoopSettings(replay_size=50, learning_batch=128)
+    with pytest.raises(UsageError, match="replay_size"):
+        LoopSettings(replay_size=500, min_replay=501)
+
+
+def test_training_returns_and_positive_rewards_are_those_of_rollouts() -> None:
+    corridor = Corridor(length=6, step_reward=-0.5)
+    _, rows = finished(corridor_run(corridor=corridor, access="online", queries=50, eval_period=10))
+    # Four steps at -0.5 and a last one at 1, two rollouts a row.
+    assert [row["train_return_mean"] for row in rows] == [-1.0] * 5
+    assert [row["positive_rewards"] for row in rows] == [2, 4, 6, 8, 10]
+    assert [row["rollouts"] for row in rows] == [2, 4, 6, 8, 10]
+    _, rows = finished(corridor_run(queries=3, access="online"))
+    assert math.isnan(rows[0]["train_return_mean"])
+
+
+def test_replay_prepares_what_the_agent_learns_from() -> None:
+    run, _ = finished(corridor_run(access="online", queries=10, discount=0.5))
+    batch = run.replay.sample(np.random.default_rng(0), 200)
+    assert set(zip(batch.observation, batch.reward, batch.discount, strict=True)) == {
+        *((state, 0.0, 0.5) for state in range(4)),
+        (4, 1.0, 0.0),
+    }
+    learner = FixedValues(target="return")
+    run, _ = finished(corridor_run(learner=learner, access="online", queries=10, discount=0.5))
+    batch = run.replay.sample(np.random.default_rng(0), 200)
+    assert set(zip(batch.observation, batch.reward, batch.discount, strict=True)) == {
+        (state, 0.5 ** (4 - state), 0.0) for state in range(5)
+    }
+    # Cut after two steps: two discounts, and the highest of the mean values (2, 8).
+    learner = FixedValues(((0.0, 10.0), (4.0, 6.0)), target="return")
+    settings = corridor_run(
+        learner=learner, access="online", queries=2, discount=0.5, rollout_limit=2
+    )
+    run, _ = finished(settings)
+    batch = run.replay.sample(np.random.default_rng(0), 200)
+    assert set(zip(batch.observation, batch.reward, strict=True)) == {(0, 2.0), (1, 4.0)}
+
+
+def test_an_intrinsic_reward_is_learned_from_and_not_counted_as_return() -> None:
+    settings = corridor_run(exploration="intrinsic", access="online", queries=5, bonus_scale=3.0)
+    run, rows = finished(settings)
+    batch = run.replay.sample(np.random.default_rng(0), 100)
+    rewards = dict.fromkeys(range(4), 30.0) | {4: 31.0}
+    for state, reward in zip(batch.observation, batch.reward, strict=True):
+        assert reward == pytest.approx(rewards[state])
+    assert rows[-1]["train_return_mean"] == 1.0
+
+
+# Evaluation
+
+
+def test_evaluation_is_greedy_on_the_mean_of_members_in_a_simulator_of_its_own() -> None:
+    """Member 0 goes right, and says so louder than member 1 stays; collecting is random."""
+    learner = FixedValues(((0.0, 5.0), (3.0, 0.0)))
+    settings = corridor_run(learner=learner, exploration="bonus", bonus_scale=100.0, epsilon=0.5)
+    run, rows = finished(settings)
+    assert {row["eval_return_mean"] for row in rows} == {1.0}
+    assert {action for _, action in run.evaluation_simulator.called("step")} == {1}
+    assert run.evaluation_simulator.called("restore") == []
+    assert run.evaluation_simulator.called("save") == []
+    assert {action for _, action in run.simulator.called("step")} == {0, 1}
+
+
+def test_an_evaluation_touches_neither_the_training_simulator_nor_the_uncertainty() -> None:
+    run = Run(corridor_run())
+    rows = run.train()
+    next(rows)
+    calls, visits = list(run.simulator.calls), run.uncertainty.visits.copy()
+    learner, held, queries = run.learner, len(run.replay), run.queries
+    run._row(0.0)
+    assert run.simulator.calls == calls
+    np.testing.assert_array_equal(run.uncertainty.visits, visits)
+    assert (run.learner, len(run.replay), run.queries) == (learner, held, queries)
+
+
+def test_how_often_is_evaluated_changes_nothing_else() -> None:
+    def last(eval_period: int) -> dict[str, Any]:
+        settings = corridor_run(eval_period=eval_period, epsilon=0.3, rollout_limit=7)
+        run, rows = finished(settings)
+        return {"calls": run.simulator.calls, "restarts": rows[-1]["restarts"]}
+
+    assert last(10) == last(200)
+
+
+def test_the_mean_and_the_deviation_of_returns() -> None:
+    simulator = Corridor(length=3).make(0)
+    returns = iter([1.0, 4.0, 7.0])
+
+    def step(action: int) -> tuple[Any, ...]:
+        return 0, next(returns), True, False, {}
+
+    simulator.step = step  # type: ignore[method-assign]
+    result = evaluate(
+        simulator, lambda keys: np.zeros((1, len(keys), 2)), 3, np.random.default_rng(0)
+    )
+    assert (result.mean, result.episodes) == (4.0, 3)
+    assert result.std == pytest.approx(math.sqrt(6))
+
+
+# Equal seeds
+
+
+def comparable(settings: RunSettings) -> list[dict[str, Any]]:
+    _, rows = finished(settings)
+    rows = [{key: row[key] for key in row if key != "wall_seconds"} for row in rows]
+    return [
+        {key: repr(value) if isinstance(value, float) else value for key, value in row.items()}
+        for row in rows
+    ]
+
+
+@pytest.mark.usefixtures("compiled_once")
+@pytest.mark.parametrize(
+    ("agent", "uncertainty", "batch"),
+    [("ddqn-bonus", "covariance", None), ("ddqn-intrinsic", "counts", 5)],
+)
+def test_equal_seeds_give_equal_numbers_and_others_do_not(
+    agent: str, uncertainty: str, batch: int | None
+) -> None:
+    def settings(seed: int) -> RunSettings:
+        values = {"size": 6, "queries": 240, "eval_period": 40, "hidden": (8,), "batch": batch}
+        values |= {"epsilon": 0.1}
+        if uncertainty == "covariance":
+            values["feature_size"] = 20
+        return resolve(
+            "deep-sea", agent=agent, uncertainty=uncertainty, seed=seed, overrides=values
+        )
+
+    first = comparable(settings(3))
+    assert first == comparable(settings(3))
+    assert first != comparable(settings(4))
+
+
+# Bad numbers
+
+
+@pytest.mark.parametrize("access", ["local", "online"])
+def test_a_reward_that_is_not_a_number_stops_the_run_and_keeps_its_metrics(
+    tmp_path: Path, access: str
+) -> None:
+    settings = corridor_run(corridor=Corridor(length=6, bad_reward_at=137), access=access)
+    with pytest.raises(BadNumberError, match=r"reward was nan at query 137"):
+        train(settings, out=tmp_path / "run")
+    rows = read_metrics(tmp_path / "run")
+    assert [row["queries"] for row in rows] == ["50", "100"]
+    assert (tmp_path / "run" / "config.json").exists()
+    assert not (tmp_path / "run" / "summary.json").exists(), "the run is not complete"
+
+
+def test_a_loss_that_is_not_a_number_stops_the_run_and_keeps_its_metrics(tmp_path: Path) -> None:
+    settings = corridor_run(learner=FixedValues(bad_loss_at=100))
+    # Learning starts at query 4, with a batch of 4.
+    with pytest.raises(BadNumberError, match=r"loss was nan at query 103"):
+        train(settings, out=tmp_path / "run")
+    assert [row["queries"] for row in read_metrics(tmp_path / "run")] == ["50", "100"]
+
+
+def test_an_evaluation_that_is_not_a_number_stops_the_run(tmp_path: Path) -> None:
+    """The evaluation's simulator makes five steps by query 50, and more by query 100."""
+    settings = corridor_run(corridor=Corridor(length=6, bad_reward_at=8), rollout_limit=1)
+    run = Run(settings)
+    run.simulator = Corridor(length=6).make(0)
+    run.rollout._simulator = run.simulator
+    rows = run.train()
+    assert next(rows)["eval_return_mean"] == 1.0
+    with pytest.raises(BadNumberError, match=r"evaluation.* nan at query 100"):
+        next(rows)
+
+
+# Records
+
+
+def test_a_run_stops_at_the_return_asked_for_or_when_the_callback_says_so() -> None:
+    result = train(corridor_run(), stop_at_return=0.5)
+    assert result.summary["queries"] == 50
+    assert result.summary["queries_to_target"] == 50
+    assert train(corridor_run(), stop_at_return=1.5).summary["queries"] == 200
+    seen: list[int] = []
+
+    def callback(row: dict[str, Any]) -> bool:
+        seen.append(row["queries"])
+        return row["queries"] >= 100
+
+    assert train(corridor_run(), callback=callback).summary["queries"] == 100
+    assert seen == [50, 100]
+
+
+def test_the_summary_says_when_the_target_was_first_reached() -> None:
+    returns = iter([0.0, 0.95, 0.2, 0.97])
+    settings = corridor_run()
+    run = Run(settings)
+    rows = [{**row, "eval_return_mean": next(returns)} for row in run.train()]
+    summary = summarize(settings, rows, 2.0, None)
+    assert summary["queries_to_target"] == 100
+    assert (summary["final_return"], summary["best_return"]) == (0.97, 0.97)
+    assert (summary["queries"], summary["queries_per_second"]) == (200, 100.0)
+    unreached = dataclasses.replace(
+        settings, loop=dataclasses.replace(settings.loop, target_return=2)
+    )
+    assert summarize(unreached, rows, 2.0, None)["queries_to_target"] is None
+
+
+def test_a_result_holds_what_the_folder_does(tmp_path: Path) -> None:
+    result = train(corridor_run(), out=tmp_path / "run")
+    rows = read_metrics(tmp_path / "run")
+    assert list(rows[0]) == COLUMNS == list(result.metrics)
+    for column in COLUMNS:
+        expected = [float(row[column]) for row in rows]
+        np.testing.assert_array_equal(result.metrics[column], expected)
+    assert json.loads((tmp_path / "run" / "summary.json").read_text()) == result.summary
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {
+        "config.json",
+        "metrics.csv",
+        "summary.json",
+    }
+    assert list(result.to_dataframe().columns) == COLUMNS
+
+
+def test_parts_that_do_not_fit_leave_no_folder(tmp_path: Path) -> None:
+    """Only once the simulator is there does it show that counts cannot count its observations."""
+    settings = corridor_run(corridor=Corridor(boxed=True))
+    with pytest.raises(UsageError, match="discrete"):
+        train(settings, out=tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_training_from_python_writes_nothing_unless_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = uflp.train("deep-sea", size=3, queries=20, hidden=(4,), feature_size=5)
+    assert result.run_dir is None
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(UsageError, match="did you mean 'size'"):
+        uflp.train("deep-sea", sise=3)
