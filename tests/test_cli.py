@@ -86,6 +86,18 @@ def refused(ended: Ended, *words: str) -> None:
 # What is refused
 
 
+@pytest.fixture
+def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What should have been refused fails at once instead of being trained."""
+
+    def trained(*rest: object) -> None:
+        raise AssertionError("this was not refused")
+
+    monkeypatch.setattr(cli, "_train_one", trained)
+    monkeypatch.setattr(cli, "_train_many", trained)
+
+
+@pytest.mark.usefixtures("no_training")
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -150,6 +162,7 @@ def test_bad_input_is_refused_in_one_sentence_and_nothing_is_written(
     assert tree(tmp_path) == {"here": None}
 
 
+@pytest.mark.usefixtures("no_training")
 @pytest.mark.parametrize(
     "words", [["--queries", "many"], ["--no-such-option"], ["--seed", "1.5"], ["--seeds"]]
 )

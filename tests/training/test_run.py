@@ -187,13 +187,28 @@ def test_an_intrinsic_reward_is_learned_from_and_not_counted_as_return() -> None
     assert rows[-1]["train_return_mean"] == 1.0
 
 
+@pytest.mark.parametrize(
+    ("exploration", "actions"), [("greedy", {1}), ("bonus", {0, 1}), ("intrinsic", {1})]
+)
+def test_only_a_bonus_changes_how_the_agent_acts(exploration: str, actions: set[int]) -> None:
+    settings = corridor_run(exploration=exploration, access="online", bonus_scale=100.0)
+    run, _ = finished(settings)
+    assert {action for _, action in run.simulator.called("step")} == actions
+
+
 # Evaluation
 
 
 def test_evaluation_is_greedy_on_the_mean_of_members_in_a_simulator_of_its_own() -> None:
-    """Member 0 goes right, and says so louder than member 1 stays; collecting is random."""
-    learner = FixedValues(((0.0, 5.0), (3.0, 0.0)))
-    settings = corridor_run(learner=learner, exploration="bonus", bonus_scale=100.0, epsilon=0.5)
+    """The mean (3, 3.5) goes right, though one member stays and has the highest value of all."""
+    learner = FixedValues(((0.0, 5.0), (6.0, 2.0)))
+    settings = corridor_run(
+        corridor=Corridor(length=6, cap=30),
+        learner=learner,
+        exploration="bonus",
+        bonus_scale=100.0,
+        epsilon=0.5,
+    )
     run, rows = finished(settings)
     assert {row["eval_return_mean"] for row in rows} == {1.0}
     assert {action for _, action in run.evaluation_simulator.called("step")} == {1}
@@ -270,6 +285,15 @@ def test_equal_seeds_give_equal_numbers_and_others_do_not(
     first = comparable(settings(3))
     assert first == comparable(settings(3))
     assert first != comparable(settings(4))
+
+
+def test_the_seed_decides_all_draws_of_a_run() -> None:
+    """In a simulator that makes nothing of its seed."""
+    calls = [
+        finished(corridor_run(seed=seed, epsilon=0.5, batch=3))[0].simulator.calls
+        for seed in (0, 0, 1)
+    ]
+    assert calls[0] == calls[1] != calls[2]
 
 
 # Bad numbers

@@ -112,8 +112,26 @@ FIGURES: Mapping[str, Figure] = {
         kind="curves",
         scales=_scales(
             smoke=Scale(seeds=2, values=_SMOKE, by_agent=_SMALL_ENSEMBLE),
-            laptop=Scale(seeds=3, values={"size": 50, "queries": 150_000}, stop_at_return=0.95),
+            laptop=Scale(
+                seeds=3,
+                values={"size": 50, "queries": 150_000},
+                by_agent={"boot-ddqn": {"queries": 60_000}},
+                stop_at_return=0.95,
+            ),
             paper=_PAPER_DEEP_SEA,
+        ),
+    ),
+    "deep-sea-20": Figure(
+        title="Deep Sea 20: local and online access",
+        claim="(of Deep Sea 50) local access leads to a far higher return for every agent",
+        preset="deep-sea",
+        agents=_DEEP_SEA_AGENTS,
+        accesses=("local", "online"),
+        kind="curves",
+        scales=_scales(
+            smoke=Scale(seeds=1, values=_SMOKE, by_agent=_SMALL_ENSEMBLE),
+            laptop=Scale(seeds=10, values={"size": 20, "queries": 20_000}, stop_at_return=0.95),
+            paper=Scale(seeds=10, values={"size": 20, "queries": 100_000}),
         ),
     ),
     "deep-sea-p-init": Figure(
