@@ -63,10 +63,13 @@ def batches(steps, scale, seed=0):
         yield ids, (scale * rng.normal(0.5, 1, (BATCH, WIDTH))).astype(np.float32)
 
 
-# From gradients whose size is all that Adam sees, across its ε = 1e-8, to ones far below it.
-@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e-8, 1e-10])
-@pytest.mark.parametrize("period", [1, 4, 300])
-def test_as_near_to_float64_as_a_sweep_in_float32(scale, period):
+# Gradients far above Adam's ε = 1e-8 and far below it; where they are near, some are off by at most
+# 2 % of a step, which happens in the first few steps.
+@pytest.mark.parametrize(
+    ("scale", "slack"), [(1.0, 0), (1e-4, 0), (1e-6, 0.02), (1e-8, 0.02), (1e-10, 0)]
+)
+@pytest.mark.parametrize("period", [4, 300])
+def test_as_near_to_float64_as_a_sweep_in_float32(scale, slack, period):
     start = np.random.default_rng(1).normal(size=(ROWS, WIDTH)).astype(np.float32)
     table, clock = lazy_adam.start_table(jnp.array(start)), lazy_adam.start_clock(ROWS)
     exact, exact_target = Float64Adam(start), start
@@ -87,7 +90,8 @@ def test_as_near_to_float64_as_a_sweep_in_float32(scale, period):
             target_errors.append(distance(lazy_target(table, clock), exact_target))
     moved = np.abs(exact.weights - start)
     assert np.median(moved) > 10 * RATE * min(1, scale / 1e-8)  # or nothing was tested
-    print(scale, period, max(lazy_errors), max(swept_errors), max(target_errors), np.median(moved))
+    assert max(lazy_errors) <= max(swept_errors) + slack * RATE
+    assert max(target_errors) <= max(swept_errors) + slack * RATE
 
 
 def test_a_row_left_alone_for_long_goes_where_adam_takes_it():

@@ -7,10 +7,12 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import gymnasium
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from uflp import spaces
+from uflp.agents.base import Agent
 from uflp.collection import Actor, Rollout, Start, UncertaintyFirst
 from uflp.memory import History, MonteCarlo, OneStep, Replay, Targets
 from uflp.randomness import Randomness
@@ -49,7 +51,7 @@ class Run:
         self.evaluation_simulator = settings.simulator.make(settings.seed)
         space, actions = self.simulator.observation_space, int(self.simulator.action_space.n)
         self._dtype = spaces.layout(space)[1]
-        self.agent = settings.learner.make(space, actions)
+        self.agent = _compiled_agent(settings.learner, space, actions)
         self.learner = self.agent.init(jax.random.key(self.randomness.integer("agent")))
         self.uncertainty: Uncertainty | None = None
         if settings.uncertainty is not None:
@@ -199,3 +201,15 @@ class Run:
     @property
     def _min_replay(self) -> int:
         return self.settings.loop.min_replay or self.settings.loop.learning_batch
+
+
+_AGENTS: dict[tuple[Any, str, int], Agent] = {}
+
+
+def _compiled_agent(learner: Any, space: gymnasium.Space, actions: int) -> Agent:
+    """Makes an agent, or returns the one made before: the next seed need not compile it again."""
+    key = (learner, repr(space), actions)
+    if key not in _AGENTS:
+        _AGENTS.clear()
+        _AGENTS[key] = learner.make(space, actions)
+    return _AGENTS[key]
