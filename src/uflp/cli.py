@@ -6,6 +6,7 @@ done; then one sentence says why, and nothing has been written.
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import time
@@ -108,8 +109,7 @@ def train(
         overrides=overrides,
     )
     if out is None:
-        stamp = time.strftime("%Y%m%d-%H%M%S")
-        out = Path("runs") / f"{stamp}-{resolved.preset}-{resolved.agent}-{resolved.access}"
+        out = _new_folder(f"{resolved.preset}-{resolved.agent}-{resolved.access}")
     outcome = (
         _train_one(resolved, out, stop_at_return)
         if seeds is None
@@ -266,6 +266,13 @@ def _sentence(summary: dict[str, Any]) -> str:
         f"{goal}; {summary['queries']:,} queries at {summary['queries_per_second']:,.0f}/s, "
         f"in {summary['run_dir']}"
     )
+
+
+def _new_folder(name: str) -> Path:
+    """Returns a folder below `runs` that does not exist yet, named after the time."""
+    first = Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{name}"
+    numbered = (first.with_name(f"{first.name}-{number}") for number in itertools.count(2))
+    return next(folder for folder in itertools.chain([first], numbered) if not folder.exists())
 
 
 def _pairs(words: list[str]) -> dict[str, Any]:

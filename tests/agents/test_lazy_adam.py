@@ -130,23 +130,12 @@ def test_gradients_of_equal_rows_are_added_up():
 
 
 def test_the_target_is_saved_when_its_row_first_moves_on():
-    table = lazy_adam.start_table(jnp.zeros((2, 1)))
-    clock = lazy_adam.start_clock(2)
-    one = jnp.array([0])
-
-    def go(table, clock):
-        table = lazy_adam.adam_rows(table, clock, one, jnp.ones((1, 1)), 0.5)
-        return table, lazy_adam.tick(clock, one, 2)
-
+    table, clock = lazy_adam.start_table(jnp.zeros((ROWS, WIDTH))), lazy_adam.start_clock(ROWS)
+    ids, gradient = jnp.array([5]), jnp.ones((1, WIDTH))
     seen = []
     for _ in range(4):
-        table, clock = go(table, clock)
-        rows = jnp.array([0, 1])
-        seen.append(
-            [
-                round(float(lazy_adam.current(table, clock, rows, 0.5)[0, 0]), 4),
-                round(float(lazy_adam.target(table, clock, rows, 0.5)[0, 0]), 4),
-            ]
-        )
-    # A constant gradient moves a weight by the step size, 0.5; the target follows every 2 steps.
-    assert seen == [[-0.5, 0.0], [-1.0, -1.0], [-1.5, -1.0], [-2.0, -2.0]]
+        table, clock = lazy_step(table, clock, ids, gradient, 2)
+        of_row = lazy_current(table, clock)[5, 0], lazy_target(table, clock)[5, 0]
+        seen.append([round(float(weight) / RATE, 4) for weight in of_row])
+    # A constant gradient moves a weight by the step size; the target follows every two steps.
+    assert seen == [[-1, 0], [-2, -2], [-3, -2], [-4, -4]]

@@ -31,21 +31,24 @@ def test_local_access_solves_deep_sea(agent: str, settings: dict[str, object], s
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_online_access_sees_no_reward_in_that_budget(seed: int) -> None:
-    result = uflp.train("deep-sea", agent="ddqn", access="online", size=20, queries=1000, seed=seed)
+    result = uflp.train("deep-sea", agent="ddqn", access="online", size=25, queries=1000, seed=seed)
     assert result.summary["positive_rewards"] == 0
     assert result.summary["best_return"] <= 0
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_online_access_learns_what_chance_can_find(seed: int) -> None:
-    """So that the test above is about exploration: the same agent learns from what it sees."""
+    """So that the test above is about exploration: the same agent learns from what it sees.
+
+    Random actions reach the corner in one of 32 episodes, and there are 300 of them.
+    """
     result = uflp.train(
         "deep-sea",
         agent="ddqn",
         access="online",
         size=5,
-        queries=1000,
-        epsilon=0.2,
+        queries=1500,
+        epsilon=1.0,
         seed=seed,
         stop_at_return=0.95,
     )

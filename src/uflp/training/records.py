@@ -23,8 +23,21 @@ _LIBRARIES = ("uflp", "jax", "flax", "optax", "numpy", "gymnasium", "bsuite")
 class RunFolder:
     """The folder that one run writes, row by row, so that nothing is lost when it stops."""
 
-    def __init__(self, path: Path, settings: RunSettings, stop_at_return: float | None = None):
-        """Makes the folder; refuses one that holds another run, or that cannot be written."""
+    def __init__(
+        self,
+        path: Path,
+        settings: RunSettings,
+        stop_at_return: float | None = None,
+        simulator: str | None = None,
+    ):
+        """Makes the folder; refuses one that holds another run, or that cannot be written.
+
+        Args:
+            path: of the folder.
+            settings: of the run.
+            stop_at_return: see `train`.
+            simulator: stamp of the simulator, which records what was drawn for it from the seed.
+        """
         claim(path)
         self.path = path
         self._columns: list[str] | None = None
@@ -32,6 +45,7 @@ class RunFolder:
             path / CONFIG,
             {
                 **described(settings, stop_at_return),
+                "simulator": simulator,
                 "versions": {"python": platform.python_version()} | _versions(),
                 "git_revision": _git_revision(),
             },

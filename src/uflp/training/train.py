@@ -62,7 +62,7 @@ def train(
     started = time.perf_counter()
     # The run first: parts that turn out not to fit together leave no folder behind.
     run = Run(settings)
-    folder = None if out is None else RunFolder(out, settings, stop_at_return)
+    folder = None if out is None else RunFolder(out, settings, stop_at_return, run.simulator.stamp)
     rows: list[Row] = []
     for row in run.train():
         rows.append(row)

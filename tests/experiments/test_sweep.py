@@ -1,0 +1,70 @@
+"""Sweeps: the grid is checked before the first run, and ranked after the last."""
+
+import sys
+
+import pytest
+
+from uflp import cli
+from uflp.experiments.sweep import grid_jobs, parse_vary
+from uflp.report.sweeps import write_ranking
+from uflp.training.records import RunFolder, summarize
+from uflp.types import UsageError
+
+
+def test_the_grid_has_every_combination_and_seed(tmp_path):
+    vary = parse_vary(["p_init=0,0.5", "batch=1,none"])
+    jobs = grid_jobs("deep-sea", vary, seeds=2, out=tmp_path)
+    points = {(j.settings.loop.p_init, j.settings.loop.batch, j.settings.seed) for j in jobs}
+    assert points == {(p, b, s) for p in (0.0, 0.5) for b in (1, None) for s in (0, 1)}
+    assert jobs[0].folder == tmp_path / "p_init=0,batch=1" / "seed-0"
+
+
+def test_values_with_commas_are_separated_by_semicolons():
+    assert parse_vary(["hidden=64,64;32"]) == {"hidden": ["64,64", "32"]}
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--vary", "p_init=0.1,2"], "p_init must lie in [0, 1], not 2"),
+        (["--vary", "p_int=0.1"], "did you mean 'p_init'"),
+        (["--vary", "p_init"], "KEY=V1,V2"),
+        (["--vary", "p_init=0.1", "--vary", "p_init=0.2"], "varied twice"),
+        (["--vary", "p_init=0.1", "--set", "p_init=0.2"], "both varied and set"),
+        (["--vary", "p_init=0.1", "--seeds", "0"], "--seeds must be at least 1"),
+    ],
+)
+def test_a_bad_sweep_fails_before_the_first_run(words, sentence, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    monkeypatch.setattr(sys, "argv", ["uflp", "sweep", "deep-sea", *words, "--out", str(out)])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 2
+    assert sentence in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_nothing_to_vary_is_an_error(tmp_path):
+    with pytest.raises(UsageError, match="something to vary"):
+        grid_jobs("deep-sea", {}, seeds=1, out=tmp_path)
+
+
+def test_the_ranking_puts_the_largest_area_first(tmp_path):
+    jobs = grid_jobs("deep-sea", {"p_init": ["0.1", "0.2", "0.3"]}, seeds=2, out=tmp_path)
+    returns = {0.1: (0.0, 0.0), 0.2: (0.99, 0.99), 0.3: (0.0, 0.99)}
+    for job in jobs:
+        budget = job.settings.loop.queries
+        values = returns[job.settings.loop.p_init]
+        rows = [
+            {"queries": query, "eval_return_mean": value, "positive_rewards": 0}
+            for query, value in zip((budget // 2, budget), values, strict=True)
+        ]
+        folder = RunFolder(job.folder, job.settings)
+        for row in rows:
+            folder.append(row)
+        folder.finish(summarize(job.settings, rows, 1.0, job.folder))
+    table = write_ranking(jobs, tmp_path / "ranking.md")
+    assert (tmp_path / "ranking.md").read_text() == table
+    order = [line.split("|")[2].strip() for line in table.splitlines()[2:]]
+    assert order == ["p_init=0.2", "p_init=0.3", "p_init=0.1"]
+    assert "150,000 (2 of 2)" in table and "none of 2" in table
