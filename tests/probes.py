@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
+import jax.numpy as jnp
 import numpy as np
 
 from uflp.agents.base import Agent
@@ -120,7 +121,7 @@ class FixedValues:
             return np.repeat(table[:, None], len(observations), axis=1)
 
         def update(learner: int, batch: Batch) -> tuple[int, Any]:
-            bad = learner + 1 == self.bad_loss_at
-            return learner + 1, np.float32(math.nan if bad else 0.5)
+            bad = learner + 1 == (self.bad_loss_at or 0)
+            return learner + 1, jnp.where(bad, jnp.nan, 0.5)
 
         return Agent(lambda key: 0, predict, update, len(table), self.target)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import itemgetter
 
 import gymnasium
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from test_q_functions import ACTIONS, STATES, transitions
@@ -22,6 +22,11 @@ FEATURES = np.random.default_rng(1).normal(size=(STATES, 4)).astype(np.float32)
 SPACES = [gymnasium.spaces.Discrete(STATES), gymnasium.spaces.Box(-9, 9, (4,))]
 
 
+def unstacked(tree):
+    """Returns the trees of the members."""
+    return [jax.tree.map(itemgetter(m), tree) for m in range(CONFIG.members)]
+
+
 def observe(space):
     return (lambda s: s) if isinstance(space, gymnasium.spaces.Discrete) else FEATURES.__getitem__
 
@@ -33,12 +38,11 @@ def test_each_member_learns_as_if_it_were_alone(space):
     q = make_q_function(CONFIG, space, ACTIONS, target_period=CONFIG.target_period)
     learner = agent.init(jax.random.key(0))
     # Copies, since `update` uses up the memory of the learner it is given.
-    alone = [
-        QState(jax.tree.map(lambda x: jnp.copy(x[m]), learner.q.member), learner.q.clock)
-        for m in range(CONFIG.members)
-    ]
-    alone = jax.tree.map(jnp.copy, alone)
-    priors = [jax.tree.map(lambda x: jnp.copy(x[m]), learner.prior) for m in range(CONFIG.members)]
+    members, clock, priors = jax.tree.map(
+        np.array, (learner.q.member, learner.q.clock, learner.prior)
+    )
+    alone = [QState(each, clock) for each in unstacked(members)]
+    priors = unstacked(priors)
 
     def prior_values(prior, observations):
         return CONFIG.prior_scale * q.prior_values(prior, observations)

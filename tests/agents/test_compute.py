@@ -10,7 +10,8 @@ REPORT = """
 from uflp.agents.compute import configure
 configure()
 import os, jax
-print(os.environ["XLA_FLAGS"], os.environ["PJRT_NPROC"], jax.config.jax_cpu_enable_async_dispatch)
+dispatch = jax.config.read("jax_cpu_enable_async_dispatch")
+print(os.environ["XLA_FLAGS"], os.environ["PJRT_NPROC"], dispatch)
 """
 
 

@@ -71,7 +71,7 @@ def test_the_target_decides_what_is_bootstrapped():
     beyond = agent.predict(agent.init(jax.random.key(0)), observe(DISCRETE, [1]))[0, 0]
     values, _ = learn(config, DISCRETE, rows, 600)
     np.testing.assert_allclose(values[1], [5, 5], atol=0.05)
-    assert min(abs(values[0, 0] - beyond)) < 0.05
+    assert min(abs(values[0, 0] - beyond)) < 0.1
     values, _ = learn(SMALL, DISCRETE, rows, 600)
     np.testing.assert_allclose(values[0, 0], 5, atol=0.1)
 

@@ -35,8 +35,10 @@ class Collection:
         self.history = History("corridor/1", width=12)
         table = np.array(members)
         actor = Actor(
-            lambda observations: np.repeat(table[:, None], len(observations), axis=1),
+            lambda observation: table,
+            no_predict,
             self.uncertainty,
+            Randomness(0),
             actions=corridor.actions,
             members=len(members),
             **(acting or {}),

@@ -102,6 +102,19 @@ class World:
         return float(self.scores()[entry - self.history.oldest])
 
 
+@pytest.fixture(autouse=True)
+def no_ids_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the bounds be tested without ten thousand states."""
+    monkeypatch.setattr(search, "_FEW", 0)
+
+
+def test_few_ids_are_scanned_and_many_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_FEW", IDS)
+    assert isinstance(World(table_counts).rule._search, Scan)
+    monkeypatch.setattr(search, "_FEW", IDS - 1)
+    assert isinstance(World(table_counts).rule._search, Bounds)
+
+
 @pytest.fixture(params=[(1024, 64), (4, 2), (1, 1)], ids=["blocks", "small", "single"])
 def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small blocks, so that there are many of them without a million entries."""

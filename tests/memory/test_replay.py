@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 
+from uflp.agents.batches import unpack
 from uflp.memory import MonteCarlo, OneStep, Replay
 from uflp.types import Batch, Transition, UsageError
 
@@ -16,10 +17,12 @@ IDS = gymnasium.spaces.Discrete(100)
 
 def rows(replay: Replay) -> list[tuple[Any, ...]]:
     """Returns all rows in the order of their places."""
-    size = len(replay)
-    columns = (replay._observation, replay._action, replay._reward, replay._discount)
-    columns = (*columns, replay._next_observation)
-    return [tuple(float(column[row]) for column in columns) for row in range(size)]
+    return [tuple(map(float, row)) for row in replay._rows[: len(replay)].tolist()]
+
+
+def drawn(replay: Replay, size: int) -> Batch:
+    batch = unpack(replay.sample(np.random.default_rng(0), size), replay.row)
+    return Batch(*map(np.asarray, batch))
 
 
 def transition(place: int, reward: float = 0.0, **end: Any) -> Transition:
@@ -50,8 +53,7 @@ def test_a_batch_is_drawn_uniformly_with_replacement_from_what_is_there() -> Non
     replay = Replay(IDS, 1000)
     for number in range(10):
         replay.add(number, number % 2, number / 2, 0.9, number + 1)
-    batch = replay.sample(np.random.default_rng(0), 10_000)
-    assert isinstance(batch, Batch)
+    batch = drawn(replay, 10_000)
     counts = np.bincount(batch.observation, minlength=10)
     assert len(counts) == 10
     # Chi-square with 9 degrees of freedom: its 1 - 1e-6 quantile is 45.
@@ -74,7 +76,7 @@ def test_observations_take_no_more_room_than_they_need(
 ) -> None:
     replay = Replay(space, 4)
     replay.add(space.sample(), 1, 0.5, 0.9, space.sample())
-    batch = replay.sample(np.random.default_rng(0), 5)
+    batch = drawn(replay, 5)
     assert batch.observation.shape == (5, *shape)
     assert batch.observation.dtype == batch.next_observation.dtype == dtype
     assert (batch.action.dtype, batch.reward.dtype) == (np.int32, np.float32)

@@ -14,13 +14,14 @@ import pytest
 from probes import Corridor, FixedValues
 
 import uflp
+from uflp.agents.batches import unpack
 from uflp.experiments.resolve import resolve
 from uflp.training.evaluation import evaluate
 from uflp.training.records import summarize
 from uflp.training.run import BadNumberError, Run
 from uflp.training.settings import LoopSettings, RunSettings
 from uflp.training.train import train
-from uflp.types import UsageError
+from uflp.types import Batch, UsageError
 from uflp.uncertainty.counts import Counts
 
 COLUMNS = [
@@ -154,16 +155,21 @@ def test_training_returns_and_positive_rewards_are_those_of_rollouts() -> None:
     assert math.isnan(rows[0]["train_return_mean"])
 
 
+def drawn(run: Run, size: int) -> Batch:
+    batch = unpack(run.replay.sample(np.random.default_rng(0), size), run.replay.row)
+    return Batch(*map(np.asarray, batch))
+
+
 def test_replay_prepares_what_the_agent_learns_from() -> None:
     run, _ = finished(corridor_run(access="online", queries=10, discount=0.5))
-    batch = run.replay.sample(np.random.default_rng(0), 200)
+    batch = drawn(run, 200)
     assert set(zip(batch.observation, batch.reward, batch.discount, strict=True)) == {
         *((state, 0.0, 0.5) for state in range(4)),
         (4, 1.0, 0.0),
     }
     learner = FixedValues(target="return")
     run, _ = finished(corridor_run(learner=learner, access="online", queries=10, discount=0.5))
-    batch = run.replay.sample(np.random.default_rng(0), 200)
+    batch = drawn(run, 200)
     assert set(zip(batch.observation, batch.reward, batch.discount, strict=True)) == {
         (state, 0.5 ** (4 - state), 0.0) for state in range(5)
     }
@@ -173,14 +179,14 @@ def test_replay_prepares_what_the_agent_learns_from() -> None:
         learner=learner, access="online", queries=2, discount=0.5, rollout_limit=2
     )
     run, _ = finished(settings)
-    batch = run.replay.sample(np.random.default_rng(0), 200)
+    batch = drawn(run, 200)
     assert set(zip(batch.observation, batch.reward, strict=True)) == {(0, 2.0), (1, 4.0)}
 
 
 def test_an_intrinsic_reward_is_learned_from_and_not_counted_as_return() -> None:
     settings = corridor_run(exploration="intrinsic", access="online", queries=5, bonus_scale=3.0)
     run, rows = finished(settings)
-    batch = run.replay.sample(np.random.default_rng(0), 100)
+    batch = drawn(run, 100)
     rewards = dict.fromkeys(range(4), 30.0) | {4: 31.0}
     for state, reward in zip(batch.observation, batch.reward, strict=True):
         assert reward == pytest.approx(rewards[state])

@@ -77,8 +77,7 @@ def make_boot_ddqn(config: BootDDQN, space: gymnasium.Space, actions: int) -> Ag
         def member(state: QState, prior: Any) -> tuple[QState, jax.Array]:
             return double_q_step(q, state, batch, lambda seen: scaled_prior(prior, seen))
 
-        axes = (MEMBERS, 0)
-        states, losses = jax.vmap(member, in_axes=axes, out_axes=axes)(*learner)
+        states, losses = q.fit_members(member, *learner)
         return BootLearner(states, learner.prior), jnp.mean(losses)
 
     return Agent(

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 
 from uflp.agents.mlp import init_mlp, mlp
-from uflp.agents.q_function import Fitting, Loss, QFunction, QState
+from uflp.agents.q_function import Fitting, Loss, MemberStep, QFunction, QState
 
 
 class DenseMember(NamedTuple):
-    """Parameters θ and θ', each one vector, and the optimiser's state."""
+    """Parameters θ and θ', each one vector, the optimiser's state, and SGD steps so far."""
 
     params: jax.Array
     target: jax.Array
     optimizer: optax.OptState
+    steps: jax.Array
 
 
 def make_dense(
@@ -48,8 +49,8 @@ def make_dense(
 
     def init(key: jax.Array) -> QState:
         params = init_mlp(key, sizes)
-        member = DenseMember(params, jnp.copy(params), optimizer.init(params))
-        return QState(member, jnp.zeros((), jnp.int32))
+        steps = jnp.zeros((), jnp.int32)
+        return QState(DenseMember(params, jnp.copy(params), optimizer.init(params), steps), ())
 
     def values(state: QState, observations: jax.Array) -> jax.Array:
         return network(state.member.params, observations)
@@ -58,16 +59,20 @@ def make_dense(
         return network(state.member.target, observations)
 
     def fit(state: QState, observations: jax.Array, loss: Loss) -> tuple[QState, jax.Array]:
-        params, target, moments = state.member
+        params, target, moments, steps = state.member
         value, gradient = jax.value_and_grad(lambda p: loss(network(p, observations)))(params)
         change, moments = optimizer.update(gradient, moments, params)
         params = optax.apply_updates(params, change)
-        step = state.clock + 1
+        steps += 1
         if target_period is not None:
-            target = optax.periodic_update(params, target, step, target_period)
-        return QState(DenseMember(params, target, moments), step), value
+            target = optax.periodic_update(params, target, steps, target_period)
+        return QState(DenseMember(params, target, moments, steps), ()), value
+
+    def fit_members(step: MemberStep, states: QState, priors: Any) -> tuple[QState, jax.Array]:
+        # In turn: side by side, all that lies between the layers outgrows the caches of a CPU.
+        return jax.lax.map(lambda member: step(*member), (states, priors))
 
     def init_prior(key: jax.Array) -> jax.Array:
         return init_mlp(key, sizes)
 
-    return QFunction(init, values, target_values, fit, init_prior, network)
+    return QFunction(init, values, target_values, fit, fit_members, init_prior, network)

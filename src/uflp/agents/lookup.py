@@ -7,14 +7,14 @@ up instead of multiplied, and only the rows in a batch have a gradient, which is
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from uflp.agents import lazy_adam
 from uflp.agents.mlp import init_mlp, mlp
-from uflp.agents.q_function import Fitting, Loss, QFunction, QState
+from uflp.agents.q_function import MEMBERS, Fitting, Loss, MemberStep, QFunction, QState
 
 
 class LookupMember(NamedTuple):
@@ -80,10 +80,15 @@ def make_lookup(
         target = lazy_adam.synced(rest.value, rest.target, clock.step, target_period)
         return QState(LookupMember(table, rest._replace(target=target)), clock), value
 
+    def fit_members(step: MemberStep, states: QState, priors: Any) -> tuple[QState, jax.Array]:
+        # Side by side: in turn, the whole table of each would be copied out and in again.
+        axes = (MEMBERS, 0)
+        return jax.vmap(step, in_axes=axes, out_axes=axes)(states, priors)
+
     def init_prior(key: jax.Array) -> jax.Array:
         return network(*draw(key))
 
     def prior_values(prior: jax.Array, ids: jax.Array) -> jax.Array:
         return jnp.take(prior, ids, axis=0, mode="clip")
 
-    return QFunction(init, values, target_values, fit, init_prior, prior_values)
+    return QFunction(init, values, target_values, fit, fit_members, init_prior, prior_values)

@@ -49,6 +49,9 @@ class QState(NamedTuple):
     clock: Any
 
 
+MemberStep = Callable[[QState, Any], tuple[QState, jax.Array]]
+"""From the state and the prior of one member to its new state and the loss."""
+
 MEMBERS = QState(member=0, clock=None)
 """Axes for `jax.vmap` over an ensemble: members are stacked, and have one clock."""
 
@@ -72,6 +75,15 @@ class Fit(Protocol):
         """
 
 
+class FitMembers(Protocol):
+    """One step of every member of an ensemble."""
+
+    def __call__(
+        self, step: MemberStep, states: QState, priors: Any, /
+    ) -> tuple[QState, jax.Array]:
+        """Takes the step with each of M stacked states and priors; returns states, losses [M]."""
+
+
 class QFunction(NamedTuple):
     """Pure functions over the state of a Q-function.
 
@@ -80,6 +92,7 @@ class QFunction(NamedTuple):
         values: action values under the parameters.
         target_values: action values under the target parameters.
         fit: one SGD step.
+        fit_members: one SGD step of every member of an ensemble, in the order that is quickest.
         init_prior: draws a network that never learns, in the form that is quickest to look up.
         prior_values: action values of such a network.
     """
@@ -88,5 +101,6 @@ class QFunction(NamedTuple):
     values: Values
     target_values: Values
     fit: Fit
+    fit_members: FitMembers
     init_prior: Callable[[jax.Array], Any]
     prior_values: Values

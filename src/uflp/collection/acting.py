@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from uflp.randomness import Randomness
 from uflp.uncertainty.base import Predict, Uncertainty
 
 
@@ -14,15 +16,31 @@ class Actor:
 
     def __init__(
         self,
+        values: Callable[[Any], np.ndarray],
         predict: Predict,
         uncertainty: Uncertainty | None,
+        randomness: Randomness,
         *,
         actions: int,
         members: int = 1,
         epsilon: float = 0.0,
         bonus_scale: float = 0.0,
     ):
+        """Makes an actor.
+
+        Args:
+            values: action values of one observation by every ensemble member, [M, A].
+            predict: the same of several observations, for uncertainties that ask.
+            uncertainty: what the bonus is made of.
+            randomness: of the run.
+            actions: A.
+            members: M.
+            epsilon: probability of a random action.
+            bonus_scale: c of the bonus c·u(s, a).
+        """
+        self._values = values
         self._predict = predict
+        self._randomness = randomness
         self._uncertainty = uncertainty
         self._actions = actions
         self._members = members
@@ -34,11 +52,13 @@ class Actor:
         """Draws the ensemble member that acts throughout the coming rollout."""
         self._member = int(rng.integers(self._members)) if self._members > 1 else 0
 
-    def act(self, observation: Any, key: Any, rng: np.random.Generator) -> int:
+    def act(self, observation: Any, key: Any, query: int) -> int:
         """Returns an action for an observation and its uncertainty key."""
-        if self._epsilon and rng.random() < self._epsilon:
-            return int(rng.integers(self._actions))
-        values = self._predict(np.asarray(observation)[None])[self._member, 0]
+        if self._epsilon:
+            rng = self._randomness.at("act", query)
+            if rng.random() < self._epsilon:
+                return int(rng.integers(self._actions))
+        values = self._values(observation)[self._member]
         if self._bonus_scale:
             values = values + self._bonus_scale * self._score(key)
         return int(values.argmax())

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from uflp.collection.search import Bounds, Scan, Search, argmax
+from uflp.collection.search import Search, argmax, make_search
 from uflp.memory import History
 from uflp.uncertainty.base import Predict, Uncertainty
 
@@ -48,9 +48,8 @@ class UncertaintyFirst:
         self._actions = actions
         self._batch = batch
         self._kind = kind
-        search = Bounds if uncertainty.monotone else Scan
         self._search: Search | None = (
-            search(history, uncertainty.ids, self._state_scores) if batch is None else None
+            make_search(uncertainty, history, self._state_scores) if batch is None else None
         )
 
     def added(self, entry: int, key: object) -> None:

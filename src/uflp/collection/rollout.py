@@ -18,6 +18,7 @@ class Rollout:
 
     Attributes:
         over: whether the present rollout has ended, so that the next must begin.
+        observation: what was seen last.
         rollouts: rollouts begun so far.
         restarts: how many of them began from a snapshot.
     """
@@ -49,6 +50,7 @@ class Rollout:
             intrinsic_scale: c of the intrinsic reward c·u(s, a), Eq. 5.
         """
         self.over = True
+        self.observation: Any = None
         self.rollouts = 0
         self.restarts = 0
         self._simulator = simulator
@@ -65,14 +67,14 @@ class Rollout:
         """Goes to s0, and adds it to the history."""
         rng = self._randomness.at("rollout", self.rollouts)
         if start.entry is None or self._history is None:
-            self._observation, _ = self._simulator.reset(seed=int(rng.integers(2**32)))
+            self.observation, _ = self._simulator.reset(seed=int(rng.integers(2**32)))
         else:
             snapshot = self._history.fetch(start.entry)
             assert snapshot is not None, "a rule chose an entry that the history has evicted"
-            self._observation, _ = self._simulator.restore(snapshot)
+            self.observation, _ = self._simulator.restore(snapshot)
             self.restarts += 1
         self._actor.begin_rollout(rng)
-        self._key = self._key_of(self._observation)
+        self._key = self._key_of(self.observation)
         self._action = start.action
         self._length = 0
         self.over = False
@@ -81,16 +83,16 @@ class Rollout:
 
     def step(self, query: int) -> Transition:
         """Makes one query: a0 first, then whatever the agent chooses."""
-        observation, key, action = self._observation, self._key, self._action
+        observation, key, action = self.observation, self._key, self._action
         if action is None:
-            action = self._actor.act(observation, key, self._randomness.at("act", query))
+            action = self._actor.act(observation, key, query)
         next_observation, reward, terminated, truncated, _ = self._simulator.step(action)
         intrinsic = self._visit(key, action)
         self._length += 1
         # Reaching the limit ends the rollout, not the task: values bootstrap through.
         truncated = not terminated and (truncated or self._length == self._limit)
         self.over = terminated or truncated
-        self._observation, self._action = next_observation, None
+        self.observation, self._action = next_observation, None
         if not self.over:
             self._key = self._key_of(next_observation)
             if self._length % self._period == 0:

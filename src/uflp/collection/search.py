@@ -11,12 +11,14 @@ from typing import Protocol
 import numpy as np
 
 from uflp.memory import History
+from uflp.uncertainty.base import Uncertainty
 
 Score = Callable[[np.ndarray], np.ndarray]
 """Keys [B] to the uncertainty of each state [B] (the largest over its actions, for pairs)."""
 
 _BLOCK = 256
 _TOGETHER = 256
+_FEW = 10_000
 
 
 class Search(Protocol):
@@ -27,6 +29,16 @@ class Search(Protocol):
 
     def best(self, rng: np.random.Generator) -> int:
         """Returns the number of an entry whose score no other exceeds."""
+
+
+def make_search(uncertainty: Uncertainty, history: History, score: Score) -> Search:
+    """Returns the search that suits an uncertainty.
+
+    Few ids are scored all at once sooner than any bookkeeping could spare it.
+    """
+    few = uncertainty.ids is not None and uncertainty.ids <= _FEW
+    search = Bounds if uncertainty.monotone and not few else Scan
+    return search(history, uncertainty.ids, score)
 
 
 class _Items:

@@ -10,9 +10,18 @@ import numpy as np
 from uflp.spaces import layout
 from uflp.types import Batch, UsageError
 
+_WORD = 4  # bytes
+
 
 class Replay:
-    """A ring of learning rows in columns, sampled uniformly with replacement."""
+    """A ring of learning rows, sampled uniformly with replacement.
+
+    A row's columns lie side by side, so that a sample is one array of words: it is gathered in one
+    go, and is one thing to hand to the device, where `uflp.agents.batches` takes it apart.
+
+    Attributes:
+        row: the layout of a row, with the columns of a `Batch`, each beginning at a word.
+    """
 
     def __init__(self, space: gymnasium.Space, capacity: int):
         """Makes an empty replay for one observation space.
@@ -24,36 +33,31 @@ class Replay:
         if capacity < 1:
             raise UsageError(f"a replay needs room for at least 1 row, not {capacity}")
         shape, dtype = layout(space)
-        self._observation = np.zeros((capacity, *shape), dtype)
-        self._next_observation = np.zeros((capacity, *shape), dtype)
-        self._action = np.zeros(capacity, np.int32)
-        self._reward = np.zeros(capacity, np.float32)
-        self._discount = np.zeros(capacity, np.float32)
-        self._capacity = capacity
+        kinds = [(dtype, shape), (np.int32, ()), (np.float32, ()), (np.float32, ()), (dtype, shape)]
+        formats = [np.dtype(kind) for kind in kinds]
+        ends = np.cumsum([-(-kind.itemsize // _WORD) * _WORD for kind in formats]).tolist()
+        layout_of_row: Any = {
+            "names": Batch._fields,
+            "formats": formats,
+            "offsets": [0, *ends[:-1]],
+            "itemsize": ends[-1],
+        }
+        self.row = np.dtype(layout_of_row)
+        self._rows = np.zeros(capacity, self.row)
+        self._words = self._rows.view(np.uint32).reshape(capacity, -1)
         self._added = 0
 
     def __len__(self) -> int:
-        return min(self._added, self._capacity)
+        return min(self._added, len(self._rows))
 
     def add(
         self, observation: Any, action: int, reward: float, discount: float, next_observation: Any
     ) -> None:
         """Adds one row; see `Batch` for what the columns mean."""
-        row = self._added % self._capacity
-        self._observation[row] = observation
-        self._action[row] = action
-        self._reward[row] = reward
-        self._discount[row] = discount
-        self._next_observation[row] = next_observation
+        row = self._added % len(self._rows)
+        self._rows[row] = (observation, action, reward, discount, next_observation)
         self._added += 1
 
-    def sample(self, rng: np.random.Generator, size: int) -> Batch:
-        """Draws rows uniformly with replacement."""
-        rows = rng.integers(0, len(self), size)
-        return Batch(
-            self._observation[rows],
-            self._action[rows],
-            self._reward[rows],
-            self._discount[rows],
-            self._next_observation[rows],
-        )
+    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """Draws rows uniformly with replacement, as uint32 [size, words of a row]."""
+        return self._words.take(rng.integers(0, len(self), size), axis=0)

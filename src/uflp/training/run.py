@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium
@@ -51,22 +51,24 @@ class Run:
         self.evaluation_simulator = settings.simulator.make(settings.seed)
         space, actions = self.simulator.observation_space, int(self.simulator.action_space.n)
         self._dtype = spaces.layout(space)[1]
-        self.agent = _compiled_agent(settings.learner, space, actions)
+        self.replay = Replay(space, min(loop.replay_size, loop.queries))
+        self.agent, self._learn_and_look = _compiled(settings.learner, space, actions, self.replay)
         self.learner = self.agent.init(jax.random.key(self.randomness.integer("agent")))
         self.uncertainty: Uncertainty | None = None
         if settings.uncertainty is not None:
             seed = self.randomness.integer("uncertainty")
             self.uncertainty = settings.uncertainty.make(space, actions, seed)
         self.history, self.rule = self._local_access(actions)
-        self.replay = Replay(space, min(loop.replay_size, loop.queries))
         self.targets: Targets = (
             OneStep(self.replay, loop.discount)
             if self.agent.target == "td"
             else MonteCarlo(self.replay, loop.discount, self._value)
         )
         actor = Actor(
+            self.values,
             self.predict,
             self.uncertainty,
+            self.randomness,
             actions=actions,
             members=self.agent.members,
             epsilon=loop.epsilon,
@@ -83,6 +85,9 @@ class Run:
             limit=loop.rollout_limit,
             intrinsic_scale=loop.bonus_scale if settings.exploration == "intrinsic" else 0.0,
         )
+        # The state to act in next: its values come with an update at less than a call's cost.
+        self._next_observation: Any = None
+        self._next_values = np.empty(0)
         self._losses: list[float] = []
         self._returns: list[float] = []
         self._return = 0.0
@@ -115,6 +120,12 @@ class Run:
         batch[:size] = observations
         return np.asarray(self.agent.predict(self.learner, batch))[:, :size]
 
+    def values(self, observation: Any) -> np.ndarray:
+        """Returns action values of one observation by every ensemble member, [M, A]."""
+        if observation is self._next_observation:
+            return self._next_values
+        return self.predict(np.asarray(observation)[None])[:, 0]
+
     def _start(self) -> Start:
         """Decides where the next rollout begins."""
         if self.rule is None or not self.history:
@@ -125,8 +136,10 @@ class Run:
     def _learn(self) -> None:
         """Takes one SGD step."""
         rng = self.randomness.at("replay", self.queries)
-        batch = self.replay.sample(rng, self.settings.loop.learning_batch)
-        self.learner, loss = self.agent.update(self.learner, batch)
+        sample = self.replay.sample(rng, self.settings.loop.learning_batch)
+        seen = np.asarray(self.rollout.observation, self._dtype)
+        self.learner, loss, values = self._learn_and_look(self.learner, sample, seen)
+        self._next_observation, self._next_values = self.rollout.observation, np.asarray(values)
         self.sgd_steps += 1
         self._losses.append(np.asarray(loss).item())
         if not math.isfinite(self._losses[-1]):
@@ -203,13 +216,30 @@ class Run:
         return self.settings.loop.min_replay or self.settings.loop.learning_batch
 
 
-_AGENTS: dict[tuple[Any, str, int], Agent] = {}
+LearnAndLook = Callable[[Any, np.ndarray, np.ndarray], tuple[Any, Any, Any]]
+
+_COMPILED: dict[tuple[Any, str, int], tuple[Agent, LearnAndLook]] = {}
 
 
-def _compiled_agent(learner: Any, space: gymnasium.Space, actions: int) -> Agent:
-    """Makes an agent, or returns the one made before: the next seed need not compile it again."""
+def _compiled(
+    learner: Any, space: gymnasium.Space, actions: int, replay: Replay
+) -> tuple[Agent, LearnAndLook]:
+    """Makes an agent, and one function for its update and the values of one observation after it.
+
+    Those made last are kept, so that the next seed need not compile them again.
+    """
+    import jax
+
+    from uflp.agents.batches import unpack
+
     key = (learner, repr(space), actions)
-    if key not in _AGENTS:
-        _AGENTS.clear()
-        _AGENTS[key] = learner.make(space, actions)
-    return _AGENTS[key]
+    if key not in _COMPILED:
+        _COMPILED.clear()
+        agent, row = learner.make(space, actions), replay.row
+
+        def learn_and_look(state: Any, sample: Any, observation: Any) -> tuple[Any, Any, Any]:
+            state, loss = agent.update(state, unpack(sample, row))
+            return state, loss, agent.predict(state, observation[None])[:, 0]
+
+        _COMPILED[key] = agent, jax.jit(learn_and_look, donate_argnums=0)
+    return _COMPILED[key]

@@ -62,8 +62,8 @@ class TableCounts:
 
     def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
         """Returns u(s, a) as [B, A]."""
-        return (self.visits[keys] + self._regularization) ** -0.5
+        return 1 / np.sqrt(self.visits[keys] + self._regularization)
 
     def score_states(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
         """Returns u(s) as [B]; a state's count is the sum over its actions."""
-        return (self.visits[keys].sum(axis=-1) + self._regularization) ** -0.5
+        return 1 / np.sqrt(self.visits[keys].sum(axis=-1) + self._regularization)
