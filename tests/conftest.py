@@ -10,7 +10,10 @@ from hypothesis import settings
 
 # Before any test imports JAX, which reads them once: products this small want one thread.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_cpu_multi_thread_eigen=false --xla_cpu_enable_concurrency_optimized_scheduler=false",
+)
 
 # Equal runs on every machine, and no deadline: a slow machine is not a failure.
 settings.register_profile("uflp", deadline=None, derandomize=True, database=None)

@@ -30,10 +30,13 @@ def configured(**settings):
 
 
 def test_small_products_stay_on_one_thread():
-    assert configured() == "--xla_cpu_multi_thread_eigen=false 1 False"
+    flags = "--xla_cpu_multi_thread_eigen=false"
+    flags += " --xla_cpu_enable_concurrency_optimized_scheduler=false"
+    assert configured() == f"{flags} 1 False"
 
 
 def test_what_the_user_has_set_is_left_alone():
     flags = "--xla_cpu_multi_thread_eigen=true --xla_cpu_enable_fast_math=false"
+    flags += " --xla_cpu_enable_concurrency_optimized_scheduler=true"
     report = configured(XLA_FLAGS=flags, PJRT_NPROC="3", JAX_CPU_ENABLE_ASYNC_DISPATCH="true")
     assert report == f"{flags} 3 True"
