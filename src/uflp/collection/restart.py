@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -74,4 +75,5 @@ class UncertaintyFirst:
     def _state_scores(self, keys: np.ndarray) -> np.ndarray:
         if self._kind == "state":
             return self._uncertainty.score_states(keys, self._predict)
-        return self._uncertainty.score(keys, self._predict).max(axis=-1)
+        # Action by action: NumPy's own maximum is slow along so short an axis.
+        return functools.reduce(np.maximum, self._uncertainty.score(keys, self._predict).T)

@@ -60,4 +60,6 @@ class Replay:
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Draws rows uniformly with replacement, as uint32 [size, words of a row]."""
-        return self._words.take(rng.integers(0, len(self), size), axis=0)
+        # Drawing 32 bits costs a third of drawing 64; `clip` spares a check of what is in range.
+        rows = rng.integers(0, len(self), size, dtype=np.int32)
+        return self._words.take(rows, axis=0, mode="clip")
