@@ -8,6 +8,7 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 
+from uflp.agents import losses
 from uflp.agents.base import Agent
 from uflp.agents.networks import make_q_function
 from uflp.agents.q_function import Fitting, QState
@@ -38,8 +39,8 @@ def make_policy_iteration(config: PolicyIteration, space: gymnasium.Space, actio
 
     def update(learner: QState, batch: Batch) -> tuple[QState, jax.Array]:
         def loss(values: jax.Array) -> jax.Array:
-            taken = jnp.sum(values * jax.nn.one_hot(batch.action, actions), axis=1)
-            return jnp.mean(jnp.square(batch.reward - taken))
+            errors = jax.vmap(losses.monte_carlo)(values, batch.action, batch.reward)
+            return jnp.mean(jnp.square(errors))
 
         return q.fit(learner, batch.observation, loss)
 

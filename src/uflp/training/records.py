@@ -17,7 +17,7 @@ from uflp.training.settings import RunSettings
 from uflp.types import UsageError
 
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.csv", "summary.json"
-_LIBRARIES = ("uflp", "jax", "flax", "optax", "numpy", "gymnasium", "bsuite")
+_LIBRARIES = ("uflp", "jax", "optax", "numpy", "gymnasium", "bsuite")
 
 
 class RunFolder:
