@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -183,7 +184,8 @@ def test_a_preset_is_needed(uflp: Call) -> None:
 @pytest.fixture
 def no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spares the making of a run that will not be trained."""
-    monkeypatch.setattr("uflp.training.train.Run", lambda settings: None)
+    built = SimpleNamespace(simulator=SimpleNamespace(stamp="a simulator"))
+    monkeypatch.setattr("uflp.training.train.Run", lambda settings: built)
 
 
 @pytest.mark.usefixtures("no_run")

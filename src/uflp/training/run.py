@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from uflp import spaces
-from uflp.agents.base import Agent
 from uflp.collection import Actor, Rollout, Start, UncertaintyFirst
 from uflp.memory import History, MonteCarlo, OneStep, Replay, Targets
 from uflp.randomness import Randomness
@@ -20,6 +19,9 @@ from uflp.training.evaluation import evaluate
 from uflp.training.settings import RunSettings
 from uflp.types import Transition
 from uflp.uncertainty import Uncertainty
+
+if TYPE_CHECKING:
+    from uflp.agents.base import Agent
 
 Row = dict[str, Any]
 
