@@ -18,10 +18,11 @@ def unpack(sample: Any, row: np.dtype) -> Batch:
         row: the layout of a row, each column beginning at a word.
     """
     assert row.fields is not None, "a row has columns"
+    word = sample.dtype.itemsize
     columns = []
     for name in Batch._fields:
         kind, start, *_ = row.fields[name]
-        words = sample[:, start // 4 : -(-(start + kind.itemsize) // 4)]
+        words = sample[:, start // word : -(-(start + kind.itemsize) // word)]
         values = jax.lax.bitcast_convert_type(words, kind.base).reshape(len(sample), -1)
         count = kind.itemsize // kind.base.itemsize
         columns.append(values[:, :count].reshape(len(sample), *kind.shape))

@@ -28,7 +28,7 @@ from uflp.report.curves import (
 from uflp.report.groups import Group
 from uflp.report.looks import colours_of, label_of, short
 from uflp.report.runs import RETURN, RunRecord, read_runs
-from uflp.report.statistics import mean_interval, normalised_auc, queries_to_target
+from uflp.report.statistics import mean_interval, queries_to_target
 from uflp.report.writing import KINDS, write_files
 
 if TYPE_CHECKING:
@@ -122,11 +122,6 @@ def _slope(points: np.ndarray) -> float:
     return float(np.polyfit(points[:, 0], points[:, 1], 1)[0])
 
 
-def area(group: Group) -> list[float]:
-    """Returns the normalised area under the curve of each run."""
-    return [normalised_auc(run.curve(), run.budget) for run in group.runs]
-
-
 def _curves(plan: Plan, series: Sequence[Series]) -> Figure:
     groups = [one.group for one in series]
     references = _targets(groups)
@@ -151,7 +146,7 @@ def _auc(plan: Plan, series: Sequence[Series]) -> Figure:
     handles = []
     for agent in plan.agents:
         own = [one for one in series if one.agent == agent]
-        intervals = [mean_interval(area(one.group)) for one in own]
+        intervals = [mean_interval([run.area for run in one.group.runs]) for one in own]
         x = [one.value for one in own]
         (line,) = axes.plot(
             x, [i.mean for i in intervals], marker="o", color=colours[agent], label=label_of(agent)

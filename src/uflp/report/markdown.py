@@ -10,7 +10,7 @@ import numpy as np
 
 from uflp.report.groups import Group
 from uflp.report.runs import RunRecord, Skipped
-from uflp.report.statistics import Interval, mean_interval, normalised_auc, queries_to_target
+from uflp.report.statistics import Interval, mean_interval, queries_to_target
 
 HEADING = "# Report of runs"
 """The first line of every report, by which an older one is recognised."""
@@ -89,7 +89,7 @@ def _row(group: Group) -> list[str]:
     runs = group.runs
     ended = [run for run in runs if run.ending != "cut"]
     final = _interval(mean_interval([run.curve().values[-1] for run in ended or runs]))
-    areas = [normalised_auc(run.curve(), run.budget) for run in ended]
+    areas = [run.area for run in ended]
     best = max(run.curve().values.max() for run in runs)
     return [
         _plain(group.preset),

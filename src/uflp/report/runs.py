@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from uflp.report.statistics import Curve
+from uflp.report.statistics import Curve, normalised_auc
 from uflp.training.records import CONFIG, METRICS, SUMMARY
 
 RETURN = "eval_return_mean"
@@ -87,6 +87,11 @@ class RunRecord:
         last = self.metrics[RETURN][-1]
         reached = self.target is None or last >= self.target
         return "goal" if self.summary is not None and reached else "cut"
+
+    @property
+    def area(self) -> float:
+        """Normalised area under the evaluation curve, over the whole budget."""
+        return normalised_auc(self.curve(), self.budget)
 
     def curve(self, column: str = RETURN) -> Curve:
         """Returns a column over queries, without the rows whose cell is empty."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from uflp.experiments.jobs import Job
 from uflp.report.runs import RunRecord, read_runs
-from uflp.report.statistics import Interval, mean_interval, normalised_auc
+from uflp.report.statistics import Interval, mean_interval
 from uflp.report.writing import write_files
 
 
@@ -22,7 +22,7 @@ def write_ranking(jobs: Sequence[Job], out: Path) -> str:
     points: dict[str, list[RunRecord]] = {}
     for run in runs:
         points.setdefault(run.path.parent.name, []).append(run)
-    areas = {name: mean_interval([_area(run) for run in runs]) for name, runs in points.items()}
+    areas = {name: mean_interval([run.area for run in runs]) for name, runs in points.items()}
     ranked = sorted(points, key=lambda name: areas[name].mean, reverse=True)
     rows = [
         "| rank | settings | area under the curve | best return | queries to target |",
@@ -33,10 +33,6 @@ def write_ranking(jobs: Sequence[Job], out: Path) -> str:
     text = "\n".join(rows) + "\n"
     write_files({out: text.encode()}, out)
     return text
-
-
-def _area(run: RunRecord) -> float:
-    return normalised_auc(run.curve(), run.budget)
 
 
 def _interval(interval: Interval) -> str:
