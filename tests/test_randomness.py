@@ -52,6 +52,22 @@ def test_draws_of_successive_numbers_are_uniform() -> None:
     assert abs(np.corrcoef(values[:-1], values[1:])[0, 1]) < 0.04
 
 
+def test_numbers_drawn_in_blocks_depend_on_nothing_else_either() -> None:
+    expected = Randomness(5).uniforms("replay", 200, 3).tolist()
+    randomness = Randomness(5)
+    for number in (0, 63, 64, 200, 1):
+        randomness.uniforms("replay", number, 3)
+        randomness.uniforms("other", number, 3)
+    randomness.uniforms("replay", 200, 4)
+    assert randomness.uniforms("replay", 200, 3).tolist() == expected
+    drawn = [tuple(randomness.uniforms("replay", number, 3)) for number in range(500)]
+    assert len(set(drawn)) == 500
+    values = np.array(drawn)
+    assert values.min() >= 0
+    assert values.max() < 1
+    assert abs(values.mean() - 0.5) < 0.03
+
+
 def test_integers_for_other_libraries_differ_by_seed_and_stream() -> None:
     values = [Randomness(seed).integer(stream) for seed in range(20) for stream in ("a", "b")]
     assert len(set(values)) == 40

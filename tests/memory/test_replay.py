@@ -21,7 +21,7 @@ def rows(replay: Replay) -> list[tuple[Any, ...]]:
 
 
 def drawn(replay: Replay, size: int) -> Batch:
-    batch = unpack(replay.sample(np.random.default_rng(0), size), replay.row)
+    batch = unpack(replay.sample(np.random.default_rng(0).random(size)), replay.row)
     return Batch(*map(np.asarray, batch))
 
 

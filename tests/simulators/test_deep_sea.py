@@ -45,7 +45,11 @@ def test_every_step_equals_bsuite(size: int, stochastic: bool, randomize_actions
             assert (reward, terminated, truncated) == (timestep.reward, timestep.last(), False)
         assert observation == 0
         assert not timestep.observation.any()
-    assert simulator._env.bsuite_info() == env.bsuite_info()
+    if stochastic:
+        assert simulator._env.bsuite_info() == env.bsuite_info()
+    else:
+        # Far fewer than the steps taken: each answer was asked for once.
+        assert len(simulator._answers) <= 2 * size * (size + 1)
 
 
 def test_the_best_return_is_one_minus_the_move_cost() -> None:

@@ -156,7 +156,7 @@ def test_training_returns_and_positive_rewards_are_those_of_rollouts() -> None:
 
 
 def drawn(run: Run, size: int) -> Batch:
-    batch = unpack(run.replay.sample(np.random.default_rng(0), size), run.replay.row)
+    batch = unpack(run.replay.sample(np.random.default_rng(0).random(size)), run.replay.row)
     return Batch(*map(np.asarray, batch))
 
 

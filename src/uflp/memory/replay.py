@@ -58,8 +58,11 @@ class Replay:
         self._rows[row] = (observation, action, reward, discount, next_observation)
         self._added += 1
 
-    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
-        """Draws rows uniformly with replacement, as uint32 [size, words of a row]."""
-        # Drawing 32 bits costs a third of drawing 64; `clip` spares a check of what is in range.
-        rows = rng.integers(0, len(self), size, dtype=np.int32)
+    def sample(self, uniforms: np.ndarray) -> np.ndarray:
+        """Draws one row for each of some numbers in [0, 1), as uint32 [B, words of a row].
+
+        Where the numbers are uniform, so are the rows, with replacement.
+        """
+        rows = (uniforms * len(self)).astype(np.intp)
+        # `clip` spares a check of what is in range.
         return self._words.take(rows, axis=0, mode="clip")

@@ -58,7 +58,8 @@ class DeepSeaSimulator(Simulator):
     """bsuite's Deep Sea, whose observation is the number of the grid cell, row · N + column.
 
     The deterministic version draws random numbers without using them, so only snapshots of the
-    stochastic one hold the generator.
+    stochastic one hold the generator, and what bsuite has once answered it need not be asked again
+    (its own logs, `bsuite_info`, then count only what it was asked).
 
     Attributes:
         mapping_seed: seed of the action mapping in use.
@@ -73,6 +74,7 @@ class DeepSeaSimulator(Simulator):
         self._env._rng = bsuite.small_rng(randomness.integer("deep-sea/noise"))
         self._size = settings.size
         self._stochastic = settings.stochastic
+        self._answers: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         self.observation_space = spaces.Discrete(settings.size**2)
         self.action_space = spaces.Discrete(2)
         mapping = self.mapping_seed if settings.randomize_actions else "identity"
@@ -91,7 +93,17 @@ class DeepSeaSimulator(Simulator):
         return self._env.reset().observation, {}
 
     def _step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        return bsuite.outcome(self._env.step(action))
+        env = self._env
+        if self._stochastic:
+            return bsuite.outcome(env.step(action))
+        asked = (env._row, env._column, env._bad_episode, action)
+        if asked not in self._answers:
+            observation, reward, terminated, truncated, _ = bsuite.outcome(env.step(action))
+            after = (env._row, int(env._column), env._bad_episode)
+            self._answers[asked] = (observation, reward, terminated, truncated, after)
+        observation, reward, terminated, truncated, after = self._answers[asked]
+        env._row, env._column, env._bad_episode = after
+        return observation, reward, terminated, truncated, {}
 
     def _save(self) -> bytes:
         env = self._env

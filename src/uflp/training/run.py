@@ -137,8 +137,8 @@ class Run:
 
     def _learn(self) -> None:
         """Takes one SGD step."""
-        rng = self.randomness.at("replay", self.queries)
-        sample = self.replay.sample(rng, self.settings.loop.learning_batch)
+        size = self.settings.loop.learning_batch
+        sample = self.replay.sample(self.randomness.uniforms("replay", self.sgd_steps, size))
         seen = np.asarray(self.rollout.observation, self._dtype)
         self.learner, loss, values = self._learn_and_look(self.learner, sample, seen)
         self._next_observation, self._next_values = self.rollout.observation, np.asarray(values)
