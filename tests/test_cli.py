@@ -94,8 +94,8 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
     def trained(*rest: object) -> None:
         raise AssertionError("this was not refused")
 
-    monkeypatch.setattr(cli, "_train_one", trained)
-    monkeypatch.setattr(cli, "_train_many", trained)
+    monkeypatch.setattr(cli.train, "_train_one", trained)
+    monkeypatch.setattr(cli.train, "_train_many", trained)
 
 
 @pytest.mark.usefixtures("no_training")
@@ -302,7 +302,7 @@ def test_settings_may_be_given_together_or_apart(
     uflp: Call, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     asked = []
-    monkeypatch.setattr(cli, "_train_one", lambda settings, *rest: asked.append(settings))
+    monkeypatch.setattr(cli.train, "_train_one", lambda settings, *rest: asked.append(settings))
     ended = uflp("train", "deep-sea", *words, "--queries", "5")
     assert ended.code == 0, ended
     values = {"size": 4, "hidden": (8,), "feature_size": 9, "queries": 5}

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from uflp.cli import LISTS, app
+from uflp.cli import app
+from uflp.cli.listing import LISTS
 from uflp.experiments.resolve import resolve
 
 ROOT = Path(__file__).parent.parent

@@ -1,0 +1,108 @@
+"""`uflp figure` and `uflp sweep`: many runs, of which only the missing ones are made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from uflp.cli.words import read_pairs, sentence
+from uflp.types import UsageError
+
+
+def figure(
+    name: Annotated[str, typer.Argument(metavar="ID", help="see `uflp list figures`")],
+    scale: Annotated[
+        str, typer.Option(help="smoke (seconds), laptop (up to an hour), paper (a cluster)")
+    ] = "laptop",
+    out: Annotated[
+        Path | None, typer.Option(help="folder  [default: runs/figures/ID-SCALE]")
+    ] = None,
+) -> None:
+    """Draw a figure of the paper: makes the runs that are missing, then the picture.
+
+    An interrupted figure goes on where it stopped: call it again.
+
+    Example: `uflp figure deep-sea-50`
+    """
+    from uflp.experiments.figures import FIGURES, SCALES
+    from uflp.registry import unknown
+    from uflp.report.figures import write_figure
+
+    if name not in FIGURES:
+        raise UsageError(unknown("figure", name, FIGURES))
+    if scale not in SCALES:
+        raise UsageError(unknown("scale", scale, SCALES))
+    out = out or Path("runs") / "figures" / f"{name}-{scale}"
+    jobs = FIGURES[name].jobs(scale, out / "runs")
+    _make_missing(jobs)
+    print(write_figure(name, FIGURES[name], jobs, out))
+    print(f"The paper: {FIGURES[name].claim}.")
+
+
+def sweep(
+    preset: Annotated[str, typer.Argument(help="the experiment: see `uflp list presets`")],
+    vary: Annotated[
+        list[str], typer.Option(metavar="KEY=V1,V2,…", help="what to vary; repeatable")
+    ],
+    agent: Annotated[str | None, typer.Option(help="see `uflp list agents`")] = None,
+    uncertainty: Annotated[str | None, typer.Option(help="see `uflp list uncertainties`")] = None,
+    access: Annotated[str, typer.Option(help="local or online")] = "local",
+    seeds: Annotated[int, typer.Option(help="seeds of each combination")] = 3,
+    queries: Annotated[int | None, typer.Option(help="budget of simulator steps")] = None,
+    stop_at_return: Annotated[
+        float | None, typer.Option(help="stop a run once its mean return reaches this")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="set any other key")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="folder  [default: runs/sweeps/PRESET-AGENT-ACCESS]")
+    ] = None,
+) -> None:
+    """Try every combination of some settings, and rank them.
+
+    The paper's protocol: tune the exploration (`epsilon`, `bonus_scale`) with `--access online`,
+    keep what was best with `--set`, then vary `p_init` and `batch` with `--access local`. An
+    interrupted sweep goes on where it stopped.
+
+    Example: `uflp sweep deep-sea --set size=10 --vary p_init=0,0.1,0.5 --vary batch=1,5,none`
+    """
+    from uflp.experiments.sweep import grid_jobs, parse_vary
+    from uflp.report.sweeps import write_ranking
+
+    out = out or Path("runs") / "sweeps" / f"{preset}-{agent or 'default'}-{access}"
+    overrides = read_pairs(set_ or [])
+    if queries is not None:
+        overrides["queries"] = queries
+    jobs = grid_jobs(
+        preset,
+        parse_vary(vary),
+        seeds=seeds,
+        out=out,
+        agent=agent,
+        uncertainty=uncertainty,
+        access=access,
+        overrides=overrides,
+        stop_at_return=stop_at_return,
+    )
+    _make_missing(jobs)
+    print(write_ranking(jobs, out / "ranking.md"))
+
+
+def _make_missing(jobs: Any) -> None:
+    """Makes the runs that are not there yet, and says which are made again, and why."""
+    from uflp.experiments.jobs import run_jobs
+
+    missing = []
+    for job in jobs:
+        reason = job.unfinished()
+        if reason:
+            missing.append(job)
+            if job.folder.exists():
+                print(f"{job.folder} is made again: {reason}", flush=True)
+    if len(missing) < len(jobs):
+        print(f"{len(jobs) - len(missing)} of {len(jobs)} runs are there already", flush=True)
+    for number, summary in enumerate(run_jobs(missing), start=1):
+        print(f"[{number}/{len(missing)}] {sentence(summary)}", flush=True)
