@@ -33,5 +33,6 @@ def list_names(
     }
     for title in [what] if what else LISTS:
         print(title)
+        width = max(map(len, tables[title]))
         for name, summary in tables[title].items():
-            print(f"  {name:<18} {summary}")
+            print(f"  {name:<{width}}  {summary}")

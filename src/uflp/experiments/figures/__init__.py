@@ -1,0 +1,13 @@
+"""The paper's figures as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from uflp.experiments.figures.deep_sea import DEEP_SEA_FIGURES
+from uflp.experiments.figures.plan import SCALES, Figure
+from uflp.experiments.figures.swingup import SWINGUP_FIGURES
+
+__all__ = ["FIGURES", "SCALES", "Figure"]
+
+FIGURES: Mapping[str, Figure] = {**DEEP_SEA_FIGURES, **SWINGUP_FIGURES}
