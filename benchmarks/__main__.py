@@ -11,7 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-NAMES = ("throughput", "snapshots", "restarts", "covariance", "flatness")
+NAMES = (
+    *("throughput", "snapshots", "restarts", "covariance", "flatness"),
+    *("swingup", "ensemble"),
+)
 RESULTS = Path(__file__).parent.parent / "results" / "bench.json"
 
 
