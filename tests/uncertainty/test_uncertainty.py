@@ -100,6 +100,24 @@ def test_vectors_agree_with_the_direct_inverse_one_at_a_time_and_together() -> N
     assert (covariance.key_shape, covariance.key_dtype) == ((3,), np.float32)
 
 
+def test_looking_before_a_visit_changes_nothing() -> None:
+    """What a bonus has just asked for is used again, but never once it is out of date."""
+    space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+    quiet, asked = (Covariance(feature_size=20).make(space, 2, seed=0) for _ in range(2))
+    rng = np.random.default_rng(0)
+    places = rng.uniform(-1, 1, (5, 2)).astype(np.float32)
+    for _ in range(200):
+        state, other = places[rng.integers(5, size=2)]
+        action = int(rng.integers(2))
+        for look in (state, other)[: rng.integers(3)]:
+            asked.score(look[None], no_predict)
+        quiet.observe(state, action)
+        asked.observe(state, action)
+    np.testing.assert_allclose(
+        asked.score(places, no_predict), quiet.score(places, no_predict), rtol=1e-9
+    )
+
+
 @pytest.mark.parametrize("kind", ["fourier", "network"])
 def test_table_and_vectors_are_two_forms_of_one_thing(kind: str) -> None:
     settings = Covariance(feature_size=40, feature_kind=kind)

@@ -123,6 +123,8 @@ class VectorCovariance:
         self._features = features
         start = np.eye(size) / regularization
         self._blocks = [InverseCovariance(start) for _ in range(actions)]
+        # The last single state that was scored: a bonus asks just before the visit is observed.
+        self._scored: tuple[np.ndarray, list[np.ndarray]] | None = None
 
     def key_of(self, observation: np.ndarray) -> np.ndarray:
         """Returns the observation."""
@@ -131,15 +133,22 @@ class VectorCovariance:
     def observe(self, key: np.ndarray, action: int) -> None:
         """Adds a state's features to an action's block."""
         feature = self._features(np.asarray(key, self.key_dtype)[None])[0]
-        product = self._blocks[action].times(feature)
+        if self._scored is not None and np.array_equal(self._scored[0], feature):
+            product = self._scored[1][action]
+        else:
+            product = self._blocks[action].times(feature)
         self._blocks[action].add(product, feature @ product)
+        self._scored = None
 
     def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
         """Returns u(s, a) as [B, A]."""
         columns = self._features(keys).T
         if len(keys) == 1:
             columns = columns[:, 0]
-        squares = [np.sum(columns * block.times(columns), axis=0) for block in self._blocks]
+        products = [block.times(columns) for block in self._blocks]
+        if len(keys) == 1:
+            self._scored = columns, products
+        squares = [np.sum(columns * product, axis=0) for product in products]
         return np.sqrt(np.maximum(np.stack(squares, axis=-1), 0)).reshape(len(keys), -1)
 
     def score_states(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
