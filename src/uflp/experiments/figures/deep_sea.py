@@ -26,7 +26,7 @@ DEEP_SEA_FIGURES: Mapping[str, Figure] = {
             laptop=Scale(
                 seeds=3,
                 values={"size": 50, "queries": 150_000},
-                by_agent={"boot-ddqn": {"queries": 60_000}},
+                by_agent={"boot-ddqn": {"queries": 60_000}, "pi-bonus": {"queries": 300_000}},
                 stop_at_return=0.95,
             ),
             paper=_PAPER_DEEP_SEA,
