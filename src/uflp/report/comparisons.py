@@ -74,10 +74,8 @@ def verdict(groups: Sequence[Group]) -> str:
     outcomes = [outcome_of(group) for group in groups]
     best = max(range(len(groups)), key=lambda n: _rank(outcomes[n]))
     lead = "" if len(groups) == 1 else f"Best of {len(groups)}: "
-    outcome = outcomes[best]
-    return (
-        f"{lead}{labels(groups)[best]}, {_reached(outcome) if outcome.reached else _best(outcome)}."
-    )
+    what = _reached(outcomes[best]) if outcomes[best].reached else _best(outcomes[best])
+    return f"{lead}{labels(groups)[best]} {what}."
 
 
 def _verdict_on_many(comparisons: Sequence[Comparison]) -> str:
@@ -137,7 +135,7 @@ def _reached(outcome: Outcome) -> str:
 
 
 def _best(outcome: Outcome) -> str:
-    return f"best return {words.number(outcome.best)}"
+    return f"had a best return of {words.number(outcome.best)} ({words.seeds(outcome.runs)})"
 
 
 def _areas(ours: Outcome, theirs: Outcome) -> str:

@@ -63,7 +63,7 @@ def read_explorations(
 def stills(explored: Explored) -> list[Still]:
     """Returns pictures of all visits and of all restarts, at a few evenly spaced times."""
     slices = len(explored.queries)
-    chosen = np.unique(np.linspace(slices / STILLS, slices, STILLS).round().astype(int) - 1)
+    chosen = np.unique(np.ceil(np.linspace(slices / STILLS, slices, STILLS)).astype(int)) - 1
     visits, restarts = (_cumulative(grids) for grids in (explored.visits, explored.restarts))
     return [
         Still(
@@ -72,7 +72,7 @@ def stills(explored: Explored) -> list[Still]:
             _image(_levels(visits[n], visits.max()), "visits"),
             _image(_levels(restarts[n], restarts.max()), "restarts") if restarts.any() else None,
         )
-        for n in chosen.clip(0)
+        for n in chosen
     ]
 
 

@@ -126,7 +126,7 @@ class SwingupSimulator(Simulator):
 _LAYOUT = struct.Struct(f"<6d{bsuite.RNG_WIDTH}s")
 
 
-_SPEED = 12.0  # Radians per second; a pole that falls from the top is at 10.8 below.
+_SPEED = 12.0  # Radians per second; the few states beyond count at the edge.
 
 
 def _phase(observations: np.ndarray) -> np.ndarray:
