@@ -1,4 +1,4 @@
-"""The page says what the runs say, and is written whole or not at all."""
+"""The Markdown page says what the runs say; any page is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from fabricated import MakeRun
 
 from uflp.report import write_report
-from uflp.report.markdown import number
+from uflp.report.words import number
 from uflp.types import UsageError
 
 
@@ -17,6 +17,10 @@ def row(text: str, *words: str) -> dict[str, str]:
     lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
     (found,) = [line for line in lines[2:] if set(words) <= set(line)]
     return dict(zip(lines[0], found, strict=True))
+
+
+def markdown(directories: list[Path]) -> Path:
+    return write_report(directories, directories[0] / "report.md").path
 
 
 def everything(folder: Path) -> dict[Path, bytes]:
@@ -29,7 +33,7 @@ def test_the_table_by_hand(make_run: MakeRun, tmp_path: Path) -> None:
     make_run("local/seed-1", [0, 0, 1], seed=1, budget=400)
     make_run("local/seed-2", [0, 0, 0, 0.25], seed=2, budget=400)
     make_run("online/seed-0", [0, 0, 0, 0], access="online")
-    out = write_report([tmp_path / "runs"], None)
+    out = markdown([tmp_path / "runs"])
     assert out == tmp_path / "runs" / "report.md"
     text = out.read_text()
     local = row(text, "local")
@@ -38,14 +42,14 @@ def test_the_table_by_hand(make_run: MakeRun, tmp_path: Path) -> None:
     assert local["queries"] == "200 to 400"
     assert local["final return"] == "0.750 [0.250, 1.000]"
     assert local["best"] == "1.000"
-    assert local["queries to target"] == "300 (reached by 2 of 3)"
+    assert local["queries to target"] == "300 (2 of 3)"
     # Areas 250/400, 150/400 and 12.5/400.
     assert local["normalised AUC"].startswith("0.344 [0.031, 0.625")
     assert local["positive rewards"] == "2"
     assert local["queries/s"] == "500"
     online = row(text, "online")
     assert online["final return"] == "0.000"
-    assert online["queries to target"] == "– (reached by 0 of 1)"
+    assert online["queries to target"] == "– (0 of 1)"
     assert "settings" not in local
     assert "Left out" not in text
     assert "](report-deep-sea.png)" in text and "](report-deep-sea.svg)" in text
@@ -58,12 +62,12 @@ def test_a_run_cut_short_says_nothing_final(make_run: MakeRun, tmp_path: Path) -
     make_run("seed-0", [0, 1], seed=0, budget=200)
     make_run("seed-1", [0], seed=1, budget=200, finished=False)
     make_run("online", [0.5], budget=400, finished=False, access="online", target_return=None)
-    text = write_report([tmp_path], None).read_text()
+    text = markdown([tmp_path]).read_text()
     local = row(text, "local")
     assert local["seeds"] == "2 (1 cut short)"
     assert local["final return"] == "1.000"
     assert local["normalised AUC"] == "0.250"
-    assert local["queries to target"] == "– (reached by 1 of 2)"
+    assert local["queries to target"] == "– (1 of 2)"
     online = row(text, "online")
     assert online["final return"] == "0.500 so far"
     assert online["normalised AUC"] == "–"
@@ -74,7 +78,7 @@ def test_a_run_cut_short_says_nothing_final(make_run: MakeRun, tmp_path: Path) -
 def test_one_picture_a_preset_beside_the_page(make_run: MakeRun, tmp_path: Path) -> None:
     for name in ("deep-sea", "atari/pitfall", "../../escape", "Escape"):
         make_run(name.replace("/", "_"), [0, 1], names={"preset": name})
-    out = write_report([tmp_path / "runs"], tmp_path / "new folder" / "all runs.md")
+    out = write_report([tmp_path / "runs"], tmp_path / "new folder" / "all runs.md").path
     pictures = {path.name for path in out.parent.iterdir()} - {"all runs.md"}
     presets = ("deep-sea", "atari-pitfall", "escape", "escape-2")
     assert pictures == {f"all runs-{name}.{kind}" for name in presets for kind in ("png", "svg")}
@@ -84,7 +88,7 @@ def test_one_picture_a_preset_beside_the_page(make_run: MakeRun, tmp_path: Path)
 def test_variants_stand_in_rows_of_their_own(make_run: MakeRun, tmp_path: Path) -> None:
     make_run("a", [0, 1], p_init=0.5)
     make_run("b", [0, 0], p_init=0.1)
-    text = write_report([tmp_path], None).read_text()
+    text = markdown([tmp_path]).read_text()
     assert row(text, r"p\_init=0.5")["final return"] == "1.000"
     assert row(text, r"p\_init=0.1")["final return"] == "0.000"
 
@@ -94,7 +98,7 @@ def test_what_was_left_out_is_listed(make_run: MakeRun, tmp_path: Path) -> None:
     again = make_run("b", [0, 1])
     bad = make_run("c", [0, 1], seed=1)
     (bad / "config.json").write_text("{")
-    text = write_report([tmp_path], None).read_text()
+    text = markdown([tmp_path]).read_text()
     left_out = text.partition("## Left out")[2]
     assert f"`{bad}`: config.json is not readable JSON" in left_out
     assert f"`{again}`: repeats seed 0" in left_out
@@ -102,14 +106,14 @@ def test_what_was_left_out_is_listed(make_run: MakeRun, tmp_path: Path) -> None:
 
 def test_a_name_cannot_break_the_table(make_run: MakeRun, tmp_path: Path) -> None:
     make_run("a", [0, 1], names={"agent": "a|b <script>"})
-    text = write_report([tmp_path], None).read_text()
+    text = markdown([tmp_path]).read_text()
     assert r"| a\|b \<script\> |" in text
 
 
 def test_a_report_may_be_written_again(make_run: MakeRun, tmp_path: Path) -> None:
     make_run("a", [0, 1])
-    before = write_report([tmp_path], None).read_bytes()
-    assert write_report([tmp_path], None).read_bytes() == before
+    before = markdown([tmp_path]).read_bytes()
+    assert markdown([tmp_path]).read_bytes() == before
 
 
 def damage_all(runs: Path) -> None:

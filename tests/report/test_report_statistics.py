@@ -144,3 +144,35 @@ def test_a_long_band_equals_its_points() -> None:
     for point in (0, 255, 256, 511, 512, 699):
         expected = statistics.mean_interval(values[:, point])
         assert (band.mean[point], band.low[point], band.high[point]) == pytest.approx(expected)
+
+
+def test_two_sided_intervals_by_enumeration() -> None:
+    ours, theirs = [0.0, 2.0], [1.0, 1.0]
+    # Four equally likely resamples of ours: means 0, 1, 1, 2; theirs is always 1.
+    difference = statistics.difference_interval(ours, theirs)
+    assert tuple(difference) == (0, -1, 1)
+    improvement = statistics.improvement_interval(ours, theirs)
+    assert tuple(improvement) == (0.5, 0, 1)
+
+
+@given(VALUES, VALUES)
+def test_an_improvement_lies_in_its_interval(ours: list[float], theirs: list[float]) -> None:
+    mean, low, high = statistics.improvement_interval(ours, theirs)
+    assert mean == pytest.approx(statistics.probability_of_improvement(ours, theirs))
+    if min(len(ours), len(theirs)) > 1:
+        assert 0 <= low <= high <= 1 + 1e-9
+    else:
+        assert math.isnan(low) and math.isnan(high)
+
+
+def test_a_band_of_interquartile_means_resamples_seeds() -> None:
+    values = np.random.default_rng(3).normal(size=(9, 3))
+    queries = np.arange(1.0, 4)
+    band = statistics.band([Curve(queries, row) for row in values], statistic="iqm")
+    rng = np.random.default_rng(4)
+    for point in range(3):
+        column = values[:, point]
+        assert band.mean[point] == pytest.approx(statistics.interquartile_mean(column))
+        resamples = np.sort(rng.choice(column, (20_000, 9)), axis=1)[:, 2:7].mean(axis=1)
+        expected = np.percentile(resamples, [2.5, 97.5])
+        np.testing.assert_allclose([band.low[point], band.high[point]], expected, atol=0.06)

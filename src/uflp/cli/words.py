@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from uflp.types import UsageError
+
+_MOST = 10
 
 
 def read_pairs(words: list[str]) -> dict[str, Any]:
@@ -18,6 +23,14 @@ def read_pairs(words: list[str]) -> dict[str, Any]:
             raise UsageError(f"{key} is set twice")
         pairs[key] = value
     return pairs
+
+
+def tell_skipped(skipped: Sequence[tuple[Path, str]]) -> None:
+    """Says on standard error what a report leaves out, and why."""
+    for path, reason in skipped[:_MOST]:
+        print(f"uflp: left out {path}: {reason}.", file=sys.stderr)
+    if len(skipped) > _MOST:
+        print(f"uflp: left out {len(skipped) - _MOST} more, see the page.", file=sys.stderr)
 
 
 def sentence(summary: dict[str, Any]) -> str:

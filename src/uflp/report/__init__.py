@@ -1,5 +1,5 @@
 """What runs come to: statistics over seeds, learning curves, and a page with both."""
 
-from uflp.report.writing import write_report
+from uflp.report.writing import Report, write_report
 
-__all__ = ["write_report"]
+__all__ = ["Report", "write_report"]

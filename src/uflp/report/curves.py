@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from uflp.report.groups import Group
-from uflp.report.looks import colours_of, labels, markers, short
+from uflp.report.looks import colours, labels, markers, short
 from uflp.report.runs import RETURN
-from uflp.report.statistics import band
+from uflp.report.statistics import Statistic, band
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -70,6 +70,8 @@ def draw(
     column: str = RETURN,
     y_label: str = RETURN_LABEL,
     until: float | None = None,
+    statistic: Statistic = "mean",
+    shades: Sequence[str] | None = None,
 ) -> list[Artist]:
     """Draws the mean of each group and its 95 % interval over seeds.
 
@@ -82,6 +84,8 @@ def draw(
         column: of `metrics.csv`.
         y_label: what that column is called.
         until: last query shown; None means the furthest evaluation of any run.
+        statistic: what the line is, and the interval is of.
+        shades: a colour a group; None means the agents' own.
 
     Returns:
         One handle a group for a legend, labelled; none for a group that lacks the column.
@@ -90,11 +94,11 @@ def draw(
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     end = until or max(run.queries for group in groups for run in group.runs)
-    colours = colours_of(group.agent for group in groups)
     handles: list[Artist] = []
-    for group, label, marker in zip(groups, labels(groups), markers(groups), strict=True):
+    looks = zip(groups, labels(groups), markers(groups), shades or colours(groups), strict=True)
+    for group, label, marker, colour in looks:
         look: dict[str, Any] = {
-            "color": colours[group.agent],
+            "color": colour,
             "linestyle": "-" if group.access == "local" else (0, (4, 1.6)),
             "marker": marker,
             "markersize": 7.5,
@@ -103,7 +107,7 @@ def draw(
         curves = group.curves(column)
         if not curves:
             continue
-        mean = band(curves, end)
+        mean = band(curves, end, statistic)
         measured = mean.queries <= max(curve.queries[-1] for curve in curves)
         # Markers go by distance along the line, and start apart where lines run together.
         spacing: tuple[float, float] | None = (0.03 + 0.025 * (len(handles) % 4), 0.12)
@@ -176,10 +180,18 @@ def add_legend(figure: Figure, handles: Sequence[Artist]) -> None:
         legend.remove()
 
 
-def render(figure: Figure, kind: str) -> bytes:
-    """Returns a picture as the bytes of a `png` or `svg` file; equal pictures give equal bytes."""
+def render(figure: Figure, kind: str, *, text: bool = False) -> bytes:
+    """Returns a picture as the bytes of a `png` or `svg` file; equal pictures give equal bytes.
+
+    Args:
+        figure: the picture.
+        kind: of file.
+        text: whether words in an SVG stay text, in whatever font there is, instead of shapes.
+    """
+    import matplotlib
+
     file = io.BytesIO()
-    with style():
+    with style(), matplotlib.rc_context({"svg.fonttype": "none" if text else "path"}):
         figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else None)
     return file.getvalue()
 

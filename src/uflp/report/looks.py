@@ -25,6 +25,20 @@ LOOKS = {
     "dist-ddqn": Look("Dist-DDQN", "#56B4E9"),
 }
 _OTHER_COLOURS = ("#000000", "#8C613C", "#6A51A3", "#7F7F7F", "#637939")
+ON_DARK = {
+    # What takes a colour's place on a dark page, where it would be hard to see.
+    "#0072B2": "#4DA3DD",
+    "#D55E00": "#F0823C",
+    "#009E73": "#2FC49A",
+    "#CC79A7": "#E29CC4",
+    "#E69F00": "#F2B33D",
+    "#56B4E9": "#7CC7F2",
+    "#000000": "#E8EAED",
+    "#8C613C": "#C39A72",
+    "#6A51A3": "#A78FDC",
+    "#7F7F7F": "#B0B0B0",
+    "#637939": "#A3BF63",
+}
 _MARKERS = (None, "o", "s", "^", "D", "v", "P", "X")
 
 
@@ -64,6 +78,25 @@ def colours_of(agents: Iterable[str]) -> dict[str, str]:
     others = [name for name in names if name not in LOOKS]
     spare = {name: _OTHER_COLOURS[n % len(_OTHER_COLOURS)] for n, name in enumerate(others)}
     return spare | {name: LOOKS[name].colour for name in names if name in LOOKS}
+
+
+def colours(groups: Sequence[Group]) -> list[str]:
+    """Returns a colour a group: the agent's own, in shades where only settings differ."""
+    own = colours_of(group.agent for group in groups)
+    alike: dict[tuple[str, str], list[int]] = {}
+    for number, group in enumerate(groups):
+        alike.setdefault((group.agent, group.access), []).append(number)
+    chosen = [own[group.agent] for group in groups]
+    for numbers in alike.values():
+        for rank, number in enumerate(numbers[:-1]):
+            chosen[number] = _lighter(chosen[number], 0.6 * (1 - rank / (len(numbers) - 1)))
+    return chosen
+
+
+def _lighter(colour: str, share: float) -> str:
+    """Returns a colour with a share of white in it."""
+    parts = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
+    return "#" + "".join(f"{round(part + (255 - part) * share):02X}" for part in parts)
 
 
 def markers(groups: Sequence[Group]) -> list[str | None]:

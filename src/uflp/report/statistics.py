@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ RESAMPLES = 2000
 LEVEL = 0.95
 
 _BOOTSTRAP_SEED = 0
+
+Statistic = Literal["mean", "iqm"]
+"""What stands for several seeds: their mean, or the mean without the outer quarters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +50,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """The mean of several curves with its interval.
+    """The mean of several curves, or their interquartile mean, with its interval.
 
     Attributes:
         queries: float64 [G], the common grid.
@@ -75,15 +78,14 @@ def mean_interval(values: npt.ArrayLike) -> Interval:
         values: [n], one a seed.
     """
     column = np.asarray(values, dtype=np.float64)[:, None]
-    low, high = _bootstrap(column)
-    return Interval(float(column.mean()), float(low[0]), float(high[0]))
+    mean, low, high = _bootstrap(column)
+    return Interval(float(mean[0]), float(low[0]), float(high[0]))
 
 
 def interquartile_mean(values: npt.ArrayLike) -> float:
     """Returns the mean of what is left after dropping ⌊n/4⌋ values at either end."""
     ordered = np.sort(np.asarray(values, dtype=np.float64))
-    drop = len(ordered) // 4
-    return float(ordered[drop : len(ordered) - drop].mean())
+    return float(ordered[_kept(len(ordered))].mean())
 
 
 def normalised_auc(curve: Curve, total: float) -> float:
@@ -115,6 +117,30 @@ def probability_of_improvement(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> fl
     """
     x, y = np.asarray(ours)[:, None], np.asarray(theirs)[None, :]
     return float(np.mean((x > y) + 0.5 * (x == y)))
+
+
+def improvement_interval(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Interval:
+    """Returns the probability of improvement with its 95 % interval, seeds of both resampled."""
+    x, y = np.asarray(ours, np.float64)[:, None], np.asarray(theirs, np.float64)[None, :]
+    return _pairs_interval((x > y) + 0.5 * (x == y))
+
+
+def difference_interval(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Interval:
+    """Returns the difference of means with its 95 % interval, seeds of both resampled."""
+    x, y = np.asarray(ours, np.float64)[:, None], np.asarray(theirs, np.float64)[None, :]
+    return _pairs_interval(x - y)
+
+
+def _pairs_interval(pairs: np.ndarray) -> Interval:
+    """Returns the mean over all pairs of seeds [n, m]; a single seed gives no interval."""
+    n, m = pairs.shape
+    if min(n, m) < 2:
+        return Interval(float(pairs.mean()), math.nan, math.nan)
+    rng = np.random.default_rng(_BOOTSTRAP_SEED)
+    ours, theirs = (_weights(_picks(rng, seeds), seeds) for seeds in (n, m))
+    means = ((ours @ pairs) * theirs).sum(axis=1)
+    low, high = np.percentile(means, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
+    return Interval(float(pairs.mean()), float(low), float(high))
 
 
 def align(curves: Sequence[Curve], until: float | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -151,7 +177,9 @@ def align(curves: Sequence[Curve], until: float | None = None) -> tuple[np.ndarr
     return grid, np.array(rows)
 
 
-def band(curves: Sequence[Curve], until: float | None = None) -> Band:
+def band(
+    curves: Sequence[Curve], until: float | None = None, statistic: Statistic = "mean"
+) -> Band:
     """Returns the mean of aligned curves, point by point, with its 95 % interval as above.
 
     Each point takes the runs that have a value there; `runs` says how many.
@@ -165,23 +193,44 @@ def band(curves: Sequence[Curve], until: float | None = None) -> Band:
         points = index.ravel() == number
         if pattern.any():
             present = values[pattern][:, points]
-            mean[points] = present.mean(axis=0)
-            low[points], high[points] = _bootstrap(present)
+            mean[points], low[points], high[points] = _bootstrap(present, statistic)
     return Band(grid, mean, low, high, known.sum(axis=0))
 
 
-def _bootstrap(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the ends of the intervals of the means over axis 0 of [n, points]."""
+def _bootstrap(
+    values: np.ndarray, statistic: Statistic = "mean"
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns a statistic over axis 0 of [n, points], and the ends of its intervals.
+
+    Both statistics weigh the seeds, the interquartile mean in their order at each point. So what a
+    resample comes to is a product with its weights, where sorted ranks stand for seeds.
+    """
     seeds, points = values.shape
+    if statistic == "iqm":
+        values = np.sort(values, axis=0)
+    kept = _kept(seeds) if statistic == "iqm" else slice(None)
+    centre = values[kept].mean(axis=0)
     low, high = np.full(points, np.nan), np.full(points, np.nan)
     if seeds < 2:
-        return low, high
-    rng = np.random.default_rng(_BOOTSTRAP_SEED)
-    picks = rng.integers(0, seeds, (RESAMPLES, seeds))
-    # How often each resample has each seed: the means are then one matrix product.
-    weights = np.stack([(picks == seed).sum(axis=1) for seed in range(seeds)], axis=1) / seeds
+        return centre, low, high
+    picks = _picks(np.random.default_rng(_BOOTSTRAP_SEED), seeds)
+    weights = _weights(np.sort(picks, axis=1)[:, kept], seeds)
     tails = [50 * (1 - LEVEL), 50 * (1 + LEVEL)]
     for start in range(0, points, 256):  # In pieces, since a long run has thousands of points.
         piece = slice(start, start + 256)
         low[piece], high[piece] = np.percentile(weights @ values[:, piece], tails, axis=0)
-    return low, high
+    return centre, low, high
+
+
+def _picks(rng: np.random.Generator, seeds: int) -> np.ndarray:
+    return rng.integers(0, seeds, (RESAMPLES, seeds))
+
+
+def _weights(picks: np.ndarray, seeds: int) -> np.ndarray:
+    """Returns the share of each seed in each resample, [RESAMPLES, seeds]."""
+    return np.stack([(picks == seed).mean(axis=1) for seed in range(seeds)], axis=1)
+
+
+def _kept(seeds: int) -> slice:
+    """Returns the ranks that an interquartile mean is made of."""
+    return slice(seeds // 4, seeds - seeds // 4)

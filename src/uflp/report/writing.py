@@ -8,28 +8,39 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
+from uflp.report import html, markdown
 from uflp.report.curves import Reference, learning_curves, render
+from uflp.report.explored import read_explorations
 from uflp.report.groups import Group, group_runs
-from uflp.report.markdown import HEADING, page
 from uflp.report.runs import Skipped, read_runs
 from uflp.types import UsageError
 
 KINDS = ("png", "svg")
 
 
-def write_report(directories: Sequence[Path], out: Path | None = None) -> Path:
+class Report(NamedTuple):
+    """A report that was written.
+
+    Attributes:
+        path: the page.
+        skipped: what was left out of it, and why.
+    """
+
+    path: Path
+    skipped: tuple[Skipped, ...]
+
+
+def write_report(directories: Sequence[Path], out: Path | None = None) -> Report:
     """Sums up every run at or below the directories.
 
-    Writes a Markdown page and, beside it, a picture of each preset as PNG and SVG, named after
-    the page: `report-deep-sea.png`.
+    Writes one HTML page with everything inside it. Or, if `out` ends in `.md`, a Markdown page and,
+    beside it, a picture of each preset as PNG and SVG, named after the page: `report-deep-sea.png`.
 
     Args:
         directories: run folders, or folders of them.
-        out: the page to write; None means `report.md` in the first directory.
-
-    Returns:
-        The page written.
+        out: the page to write; None means `report.html` in the first directory.
 
     Raises:
         UsageError: if there is nothing to draw or the page cannot be written; then nothing is.
@@ -41,15 +52,36 @@ def write_report(directories: Sequence[Path], out: Path | None = None) -> Path:
             raise UsageError(f"{directory} {problem}")
     if not directories:
         raise UsageError("a report needs at least one folder of runs")
-    out = directories[0] / "report.md" if out is None else Path(out)
+    out = directories[0] / "report.html" if out is None else Path(out)
     _check(out)
     runs, skipped = read_runs(directories)
     if not runs:
         raise UsageError(_nothing(directories, skipped))
     groups, repeated = group_runs(runs)
+    skipped += repeated
     presets: dict[str, list[Group]] = {}
     for group in groups:
         presets.setdefault(group.preset, []).append(group)
+    write = _markdown if out.suffix == ".md" else _html
+    write_files(write(out, presets, skipped), out)
+    return Report(out, tuple(skipped))
+
+
+def _html(
+    out: Path, presets: Mapping[str, Sequence[Group]], skipped: list[Skipped]
+) -> dict[Path, bytes]:
+    explored, damaged = read_explorations(
+        [group for groups in presets.values() for group in groups]
+    )
+    skipped += damaged
+    references = {preset: _references(groups) for preset, groups in presets.items()}
+    text = html.page(presets, references, explored, skipped)
+    return {out: text.encode("utf-8", errors="replace")}
+
+
+def _markdown(
+    out: Path, presets: Mapping[str, Sequence[Group]], skipped: list[Skipped]
+) -> dict[Path, bytes]:
     names = _file_names(out.stem, list(presets))
     files: dict[Path, bytes] = {}
     for preset, members in presets.items():
@@ -57,10 +89,9 @@ def write_report(directories: Sequence[Path], out: Path | None = None) -> Path:
         for kind in KINDS:
             files[out.parent / names[preset][kind]] = render(figure, kind)
     # The page comes last, so that it never points at pictures that are not there.
-    text = page(groups, names, [*skipped, *repeated])
-    files[out] = text.encode("utf-8", errors="replace")
-    write_files(files, out)
-    return out
+    groups = [group for members in presets.values() for group in members]
+    files[out] = markdown.page(groups, names, skipped).encode("utf-8", errors="replace")
+    return files
 
 
 def _check(out: Path) -> None:
@@ -77,7 +108,8 @@ def _check(out: Path) -> None:
 
 def _is_report(path: Path) -> bool:
     with path.open("rb") as file:
-        return file.read(len(HEADING)) == HEADING.encode()
+        start = file.read(200)
+    return start.startswith((markdown.HEADING.encode(), html.HEADING.encode()))
 
 
 def _nothing(directories: Sequence[Path], skipped: Sequence[Skipped]) -> str:

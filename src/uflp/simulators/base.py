@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import gymnasium
 
+from uflp.simulators.projection import Projection
 from uflp.types import Snapshot
 
 RandomnessMode = Literal["fresh", "exact"]
@@ -32,11 +33,13 @@ class Simulator(gymnasium.Env[Any, Any]):
             of equal stamp.
         snapshot_width: length of a snapshot's data in bytes, checksum included, where that is
             constant, else None.
+        projection: how to draw where it has been, None where there is no telling picture.
         screen_score: unclipped reward since the initial state, across restarts.
     """
 
     stamp: str
     snapshot_width: int | None = None
+    projection: Projection | None = None
     screen_score: float = 0.0
     _running: bool = False
 

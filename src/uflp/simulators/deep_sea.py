@@ -7,12 +7,14 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from bsuite.environments import deep_sea
 from gymnasium import spaces
 
 from uflp.randomness import Randomness
 from uflp.simulators import bsuite
 from uflp.simulators.base import SEAL_WIDTH, Simulator, SnapshotError
+from uflp.simulators.projection import Projection, bins
 from uflp.types import UsageError
 
 
@@ -86,6 +88,7 @@ class DeepSeaSimulator(Simulator):
         self.snapshot_width = _STATE.size + SEAL_WIDTH
         if settings.stochastic:
             self.snapshot_width += bsuite.RNG_WIDTH
+        self.projection = _grid(settings.size)
 
     def _reset(self, seed: int | None) -> tuple[int, dict[str, Any]]:
         if seed is not None and self._stochastic:
@@ -124,6 +127,17 @@ class DeepSeaSimulator(Simulator):
         # A new environment would take its first step for a reset.
         env._reset_next_step = False
         return env._get_observation(), {}
+
+
+def _grid(size: int) -> Projection:
+    """Returns rows and columns, joined to bins where the grid is larger than a picture need be."""
+    count = min(size, 100)
+
+    def cells(observations: np.ndarray) -> np.ndarray:
+        row, column = (bins(place, 0, size, count) for place in divmod(observations, size))
+        return row * count + column
+
+    return Projection(("row", "column"), ((0, size), (0, size)), (count, count), cells)
 
 
 # row, column, whether the episode has left the diagonal.

@@ -15,6 +15,7 @@ from gymnasium import spaces
 from uflp.randomness import Randomness
 from uflp.simulators import bsuite
 from uflp.simulators.base import SEAL_WIDTH, Simulator, SnapshotError
+from uflp.simulators.projection import Projection, bins
 from uflp.types import UsageError
 
 
@@ -84,6 +85,7 @@ class SwingupSimulator(Simulator):
         listed = " ".join(f"{name}={value}" for name, value in values.items())
         self.stamp = f"swingup/1 {listed} bsuite={bsuite.VERSION}"
         self.snapshot_width = _LAYOUT.size + SEAL_WIDTH
+        self.projection = _PHASES
 
     def _reset(self, seed: int | None) -> tuple[np.ndarray, dict[str, Any]]:
         rng = bsuite.small_rng(seed)
@@ -122,3 +124,21 @@ class SwingupSimulator(Simulator):
 
 # x, ẋ, θ, θ̇, time, return of the episode, generator.
 _LAYOUT = struct.Struct(f"<6d{bsuite.RNG_WIDTH}s")
+
+
+_SPEED = 12.0  # Radians per second; the few states beyond count at the edge.
+
+
+def _phase(observations: np.ndarray) -> np.ndarray:
+    """Returns the cells of the pole's angle, 0 when upright, and its angular velocity."""
+    angle = np.arctan2(observations[:, 2], observations[:, 3])
+    row = bins(observations[:, 4], _SPEED, -_SPEED, 48)
+    return row * 60 + bins(angle, -np.pi, np.pi, 60)
+
+
+_PHASES = Projection(
+    ("angular velocity (rad/s)", "angle (rad, 0 is up)"),
+    ((_SPEED, -_SPEED), (-np.pi, np.pi)),
+    (48, 60),
+    _phase,
+)

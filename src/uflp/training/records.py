@@ -1,4 +1,4 @@
-"""Run folders: `config.json`, `metrics.csv`, `summary.json`."""
+"""Run folders: `config.json`, `metrics.csv`, `summary.json`, `exploration.npz` and events."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from uflp.training.events import EventFile
+from uflp.training.exploration import EXPLORATION, Exploration
 from uflp.training.run import Row
 from uflp.training.settings import RunSettings
 from uflp.types import UsageError
@@ -29,6 +31,7 @@ class RunFolder:
         settings: RunSettings,
         stop_at_return: float | None = None,
         simulator: str | None = None,
+        exploration: Exploration | None = None,
     ):
         """Makes the folder; refuses one that holds another run, or that cannot be written.
 
@@ -37,10 +40,13 @@ class RunFolder:
             settings: of the run.
             stop_at_return: see `train`.
             simulator: stamp of the simulator, which records what was drawn for it from the seed.
+            exploration: the record of where the run has been, if it keeps one.
         """
         claim(path)
         self.path = path
         self._columns: list[str] | None = None
+        self._exploration = exploration
+        self._events = EventFile(path)
         write_json(
             path / CONFIG,
             {
@@ -52,16 +58,21 @@ class RunFolder:
         )
 
     def append(self, row: Row) -> None:
-        """Adds one row to `metrics.csv`."""
+        """Adds one row to the metrics and events, and now and then the exploration so far."""
         with (self.path / METRICS).open("a", newline="") as file:
             writer = csv.DictWriter(file, fieldnames=self._columns or list(row))
             if self._columns is None:
                 self._columns = list(row)
                 writer.writeheader()
             writer.writerow({key: _cell(value) for key, value in row.items()})
+        self._events.append(row)
+        if self._exploration is not None and self._exploration.between_slices:
+            self._exploration.write(self.path / EXPLORATION)
 
     def finish(self, summary: dict[str, Any]) -> None:
-        """Writes `summary.json`, which says that the run is complete."""
+        """Writes `summary.json`, which says that the run is complete, after all else."""
+        if self._exploration is not None:
+            self._exploration.write(self.path / EXPLORATION)
         write_json(self.path / SUMMARY, summary)
 
 

@@ -16,6 +16,7 @@ from uflp.collection import Actor, Rollout, Start, UncertaintyFirst
 from uflp.memory import History, MonteCarlo, OneStep, Replay, Targets
 from uflp.randomness import Randomness
 from uflp.training.evaluation import evaluate
+from uflp.training.exploration import Exploration
 from uflp.training.settings import RunSettings
 from uflp.types import Transition
 from uflp.uncertainty import Uncertainty
@@ -38,6 +39,7 @@ class Run:
         sgd_steps: SGD steps so far.
         positive_rewards: queries so far whose reward was positive.
         learner: the agent's present state.
+        exploration: where it has been, None where the simulator offers no picture of that.
     """
 
     def __init__(self, settings: RunSettings):
@@ -87,6 +89,8 @@ class Run:
             limit=loop.rollout_limit,
             intrinsic_scale=loop.bonus_scale if settings.exploration == "intrinsic" else 0.0,
         )
+        projection = self.simulator.projection
+        self.exploration = None if projection is None else Exploration(projection)
         # The state to act in next: its values come with an update at less than a call's cost.
         self._next_observation: Any = None
         self._next_values = np.empty(0)
@@ -102,7 +106,7 @@ class Run:
         with threadpool_limits(1):
             while self.queries < loop.queries:
                 if self.rollout.over:
-                    self.rollout.begin(self._start())
+                    self._begin(self._start())
                 transition = self.rollout.step(self.queries)
                 self.queries += 1
                 self._count(transition)
@@ -135,6 +139,11 @@ class Run:
         rng = self.randomness.at("restart", self.rollout.rollouts)
         return Start() if rng.random() <= self.settings.loop.p_init else self.rule.choose(rng)
 
+    def _begin(self, start: Start) -> None:
+        self.rollout.begin(start)
+        if start.entry is not None and self.exploration is not None:
+            self.exploration.restart(self.rollout.observation)
+
     def _learn(self) -> None:
         """Takes one SGD step."""
         size = self.settings.loop.learning_batch
@@ -150,6 +159,8 @@ class Run:
     def _count(self, transition: Transition) -> None:
         if not math.isfinite(transition.reward):
             raise BadNumberError(f"the reward was {transition.reward} at query {self.queries}")
+        if self.exploration is not None:
+            self.exploration.visit(transition.observation)
         self.positive_rewards += transition.reward > 0
         self._return += transition.reward
         if self.rollout.over:
@@ -182,6 +193,8 @@ class Run:
             "positive_rewards": self.positive_rewards,
             **self.simulator.metrics(),
         }
+        if self.exploration is not None:
+            self.exploration.evaluated(self.queries)
         self._losses.clear()
         self._returns.clear()
         return row

@@ -62,7 +62,10 @@ def train(
     started = time.perf_counter()
     # The run first: parts that turn out not to fit together leave no folder behind.
     run = Run(settings)
-    folder = None if out is None else RunFolder(out, settings, stop_at_return, run.simulator.stamp)
+    folder = None
+    if out is not None:
+        stamp, exploration = run.simulator.stamp, run.exploration
+        folder = RunFolder(out, settings, stop_at_return, stamp, exploration)
     rows: list[Row] = []
     for row in run.train():
         rows.append(row)

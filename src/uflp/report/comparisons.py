@@ -1,0 +1,158 @@
+"""Local against online access: which groups can be compared, and what that comes to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from uflp.report import words
+from uflp.report.groups import Group
+from uflp.report.looks import labels
+from uflp.report.outcomes import Outcome, areas_of, outcome_of
+from uflp.report.statistics import Interval, difference_interval, improvement_interval
+
+# What the two kinds of access may set differently, and still be two ways to do the same task.
+_OF_ACCESS = {
+    *("p_init", "batch", "restart", "checkpoint_period", "rollout_limit", "history_size"),
+    *("history_bytes", "epsilon", "bonus_scale"),
+}
+_UNKNOWN = Interval(math.nan, math.nan, math.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A group with local and one with online access, alike in all else.
+
+    Attributes:
+        local: the one.
+        online: the other.
+        difference: normalised area under the curve, local minus online; NaN where a side has none.
+        improvement: probability that a local seed has a larger area than an online one.
+    """
+
+    local: Group
+    online: Group
+    difference: Interval
+    improvement: Interval
+
+    @property
+    def sentence(self) -> str:
+        """What the comparison shows, in one sentence."""
+        ours, theirs = outcome_of(self.local), outcome_of(self.online)
+        if not ours.reached and not theirs.reached:
+            return _areas(ours, theirs)
+        sides = [("local", ours), ("online", theirs)]
+        if theirs.to_target < ours.to_target or not ours.reached:
+            sides.reverse()
+        (first, better), (second, worse) = sides
+        start = f"{first.capitalize()} access {_reached(better)}"
+        if not worse.reached:
+            return f"{start}; {second} never did."
+        if math.isfinite(worse.to_target):
+            return f"{start}, {second} after {words.count(worse.to_target)}."
+        return f"{start}; {second} did in {worse.reached} of {worse.runs}."
+
+
+def compare(groups: Sequence[Group]) -> list[Comparison]:
+    """Returns every pair of groups that differ in nothing but access and what belongs to it."""
+    return [
+        _comparison(local, online)
+        for local in groups
+        for online in groups
+        if (local.access, online.access) == ("local", "online") and _alike(local, online)
+    ]
+
+
+def verdict(groups: Sequence[Group]) -> str:
+    """Returns one sentence on the groups of a preset: what to know if nothing else is read."""
+    comparisons = compare(groups)
+    if len(comparisons) == 1:
+        return comparisons[0].sentence
+    if comparisons:
+        return _verdict_on_many(comparisons)
+    outcomes = [outcome_of(group) for group in groups]
+    best = max(range(len(groups)), key=lambda n: _rank(outcomes[n]))
+    lead = "" if len(groups) == 1 else f"Best of {len(groups)}: "
+    what = _reached(outcomes[best]) if outcomes[best].reached else _best(outcomes[best])
+    return f"{lead}{labels(groups)[best]} {what}."
+
+
+def _verdict_on_many(comparisons: Sequence[Comparison]) -> str:
+    """Returns how often local access did better, and when the two reached their targets."""
+    total = len(comparisons)
+    better = sum(one.difference.mean > 0 for one in comparisons)
+    everywhere = "both" if total == 2 else f"all {total}"
+    often = everywhere if better == total else f"{better or 'none'} of {total}"
+    medians = [
+        sorted(
+            outcome.to_target
+            for outcome in map(outcome_of, groups)
+            if math.isfinite(outcome.to_target)
+        )
+        for groups in (
+            [one.local for one in comparisons],
+            list(dict.fromkeys(one.online for one in comparisons)),
+        )
+    ]
+    start = f"Local access did better in {often} comparisons"
+    if not any(medians):
+        return f"{start}; the target was out of reach."
+    local, online = (
+        f"after {words.span([int(m) for m in found])} queries" if found else "never"
+        for found in medians
+    )
+    return f"{start}: it reached the target {local}, online {online} (medians over seeds)."
+
+
+def _comparison(local: Group, online: Group) -> Comparison:
+    ours, theirs = areas_of(local), areas_of(online)
+    if not ours or not theirs:
+        return Comparison(local, online, _UNKNOWN, _UNKNOWN)
+    return Comparison(
+        local, online, difference_interval(ours, theirs), improvement_interval(ours, theirs)
+    )
+
+
+def _alike(local: Group, online: Group) -> bool:
+    if (local.preset, local.agent) != (online.preset, online.agent):
+        return False
+    if online.uncertainty not in (None, local.uncertainty):
+        return False
+    ours, theirs = local.runs[0].settings, online.runs[0].settings
+    shared = (ours.keys() & theirs.keys()) - _OF_ACCESS
+    return all(ours[key] == theirs[key] for key in shared)
+
+
+def _reached(outcome: Outcome) -> str:
+    """Returns when the target was reached, for a group that did."""
+    assert outcome.target is not None
+    start = f"reached {words.number(outcome.target).rstrip('0').rstrip('.')}"
+    if not math.isfinite(outcome.to_target):
+        return f"{start} in {outcome.reached} of {words.seeds(outcome.runs)}"
+    of = "one seed" if outcome.runs == 1 else f"median of {outcome.runs} seeds"
+    return f"{start} after {words.count(outcome.to_target)} queries ({of})"
+
+
+def _best(outcome: Outcome) -> str:
+    return f"had a best return of {words.number(outcome.best)} ({words.seeds(outcome.runs)})"
+
+
+def _areas(ours: Outcome, theirs: Outcome) -> str:
+    """Returns a sentence on two groups of which neither reached a target."""
+    start = "Normalised AUC" if ours.target is None else f"Neither reached {ours.target:g}; AUC"
+    values = [ours.area.mean, theirs.area.mean]
+    if any(map(math.isnan, values)):
+        start, values = start.replace("Normalised AUC", "AUC"), [ours.best, theirs.best]
+        start = start.removesuffix("AUC") + "best return so far"
+    local, online = map(words.number, values)
+    return f"{start} {local} with local access, {online} online."
+
+
+def _rank(outcome: Outcome) -> tuple[float, float, float]:
+    area = outcome.area.mean
+    return (
+        outcome.reached / outcome.runs,
+        -outcome.to_target,
+        -math.inf if math.isnan(area) else area,
+    )

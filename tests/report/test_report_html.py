@@ -1,0 +1,246 @@
+"""The HTML page: what it says, that it needs nothing else, and how a browser lays it out."""
+
+from __future__ import annotations
+
+import base64
+import io
+import itertools
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fabricated import MakeRun
+from PIL import Image
+
+from uflp.report import write_report
+from uflp.report.explored import animation, stills
+from uflp.simulators import SIMULATORS
+from uflp.training.exploration import EXPLORATION, Exploration, Explored
+
+
+class Page(HTMLParser):
+    """What a page is made of, checked for elements that are closed in the order they opened."""
+
+    VOID = frozenset({"meta", "img", "br", "source"})
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.alts: list[str | None] = []
+        self.headings: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        held = dict(attrs)
+        self.links += [value or "" for key, value in attrs if key in ("src", "href", "srcset")]
+        self.ids += [value or "" for key, value in attrs if key == "id"]
+        if tag == "img":
+            self.alts.append(held.get("alt"))
+        if tag == "svg" and held.get("aria-hidden") != "true":
+            self.alts.append(held.get("aria-label"))
+        if re.fullmatch(r"h\d", tag):
+            self.headings.append(tag)
+        if tag not in self.VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.links += [value or "" for key, value in attrs if key in ("src", "href", "xlink:href")]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+
+def explore(path: Path, *, restarts: bool = True) -> None:
+    """Writes a record of Deep Sea 10: along the left edge, with restarts at its foot."""
+    exploration = Exploration(SIMULATORS["deep-sea"](size=10).make(0).projection)
+    for period in range(1, 5):
+        for row in range(10):
+            exploration.visit(10 * row)
+        if restarts:
+            exploration.restart(90)
+        exploration.evaluated(10 * period)
+    exploration.write(path / EXPLORATION)
+
+
+@pytest.fixture
+def runs(make_run: MakeRun, tmp_path: Path) -> Path:
+    for seed in range(4):
+        explore(make_run(f"local-{seed}", [0, 0.5, 1], seed=seed))
+        make_run(f"online-{seed}", [0, 0, 0], seed=seed, access="online", epsilon=0.1)
+    explore(tmp_path / "runs" / "online-0", restarts=False)
+    return tmp_path / "runs"
+
+
+def test_the_page_says_what_the_runs_say(runs: Path) -> None:
+    written = write_report([runs])
+    assert written.path == runs / "report.html" and written.skipped == ()
+    text = written.path.read_text()
+    assert (
+        "<h1>Local access reached 0.95 after 300 queries (median of 4 seeds); "
+        "online never did.</h1>" in text
+    )
+    for words in (
+        *(
+            "Mean over seeds",
+            "Interquartile mean over seeds",
+            "P(local better)",
+            "100 % [100, 100]",
+        ),
+        *("<td>1.000 [1.000, 1.000]</td>", "<td>300 (4 of 4)</td>", "<td>– (0 of 4)</td>"),
+        # What differs, and what does not.
+        *('<th scope="col">epsilon</th>', "<dt>learning_batch</dt><dd>128</dd>"),
+        *("4 restarts", "no restarts", "10 cells visited in 40 queries"),
+    ):
+        assert words in text
+    assert "<dt>epsilon</dt>" not in text and "Left out" not in text
+
+
+def test_the_page_needs_nothing_else_and_can_be_read_aloud(runs: Path) -> None:
+    text = write_report([runs]).path.read_text()
+    page = Page(text)
+    assert all(link.startswith(("data:image/", "#")) for link in page.links)
+    assert not re.search(r"url\((?!#)", text) and "<script" not in text and "@import" not in text
+    assert len(page.ids) == len(set(page.ids))
+    assert all(page.alts) and len(page.alts) == len(set(page.alts))
+    assert page.headings[0] == "h1" and page.headings.count("h1") == 1
+    levels = [int(tag[1]) for tag in page.headings]
+    assert all(later <= before + 1 for before, later in itertools.pairwise(levels))
+
+
+def test_colours_of_pictures_follow_the_page(runs: Path) -> None:
+    text = write_report([runs]).path.read_text()
+    body = text.partition("</style>")[2]
+    assert "var(--c-0072b2)" in body and "#0072b2" not in body.lower()
+    dark = text.partition("prefers-color-scheme: dark")[2]
+    assert "--c-0072b2: #4DA3DD" in dark
+
+
+def test_the_same_runs_give_the_same_page(runs: Path) -> None:
+    before = write_report([runs]).path.read_bytes()
+    assert write_report([runs]).path.read_bytes() == before
+
+
+def test_names_cannot_break_the_page(make_run: MakeRun, tmp_path: Path) -> None:
+    make_run("a", [0, 1], names={"preset": "<script>alert(1)</script>", "agent": '"><b>'})
+    text = write_report([tmp_path]).path.read_text()
+    Page(text)
+    assert "<script" not in text and '"><b>' not in text
+
+
+def test_presets_have_sections_of_their_own(make_run: MakeRun, tmp_path: Path) -> None:
+    make_run("a", [0, 1])
+    make_run("b", [0, 0.5], names={"preset": "another"})
+    text = write_report([tmp_path]).path.read_text()
+    assert "<h2>another</h2>" in text and "<h2>deep-sea</h2>" in text
+    assert "<b>another</b> DDQN, local had a best return of 0.500" in text
+    Page(text)
+
+
+def test_a_damaged_record_is_named_and_the_rest_drawn(runs: Path) -> None:
+    broken = runs / "local-0" / EXPLORATION
+    broken.write_bytes(broken.read_bytes()[:100])
+    written = write_report([runs])
+    assert [path for path, _ in written.skipped] == [broken]
+    text = written.path.read_text()
+    assert "Left out" in text and str(broken) in text
+    assert "DDQN, local, seed 1" in text
+
+
+# Pictures
+
+
+def record(visits: list[list[list[int]]], restarts: list[list[list[int]]]) -> Explored:
+    counts = [np.array(grids, np.uint32) for grids in (visits, restarts)]
+    edges = np.array([[0.0, 1.0], [0.0, 1.0]])
+    ends = 10 * np.arange(1, len(visits) + 1)
+    return Explored(ends, *counts, np.array(["row", "column"]), edges)
+
+
+def pixels(data: bytes) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(data)).convert("RGB")).astype(int)
+
+
+def test_stills_add_up_what_was_visited() -> None:
+    explored = record([[[5, 0], [0, 0]], [[0, 1], [0, 0]]], [[[0, 0], [0, 0]], [[1, 0], [0, 0]]])
+    first, last = stills(explored)
+    assert (first.queries, first.cells) == (10, 1) and (last.queries, last.cells) == (20, 2)
+    ground = (16, 20, 28)
+    before, after = pixels(first.visits), pixels(last.visits)
+    assert tuple(before[0, 1]) == tuple(before[1, 1]) == ground
+    assert tuple(after[0, 1]) != ground and tuple(after[1, 0]) == ground
+    # More visits are brighter.
+    assert after[0, 0].sum() > after[0, 1].sum()
+    assert first.restarts is not None and last.restarts is not None
+    assert tuple(pixels(first.restarts)[0, 0]) == ground
+    assert tuple(pixels(last.restarts)[0, 0]) != ground
+    assert stills(record([[[1]]], [[[0]]]))[0].restarts is None
+
+
+def test_an_animation_has_a_frame_a_slice_with_restarts_in_white() -> None:
+    explored = record([[[1, 0]], [[0, 1]]], [[[0, 0]], [[0, 1]]])
+    picture = Image.open(io.BytesIO(animation(explored)))
+    assert picture.n_frames == 2 and picture.info["loop"] == 0
+    white = []
+    for number in range(2):
+        picture.seek(number)
+        frame = np.asarray(picture.convert("RGB"))
+        white.append((frame[:-6] == 255).all(axis=2))
+    assert not white[0].any()
+    # In the middle of the second cell, which is 120 pixels wide.
+    assert white[1][60, 180] and not white[1][60, 60] and not white[1][60, 125]
+
+
+# Layout
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+browser = pytest.mark.skipif(
+    CHROMIUM is None, reason="needs Chromium to lay the page out: apt-get install chromium"
+)
+
+_MEASURE = """<!doctype html><meta charset="utf-8"><title>measure</title>
+<iframe id="page" style="border: 0; width: {width}px; height: 900px"></iframe>
+<script>
+const frame = document.getElementById("page");
+frame.onload = () => {{
+  const page = frame.contentDocument, wide = [];
+  for (const element of page.querySelectorAll("body *")) {{
+    const scrolled = element.closest(".scroll");
+    if ((!scrolled || scrolled === element) && element.getBoundingClientRect().right > {width} + 1)
+      wide.push(element.tagName + "." + element.getAttribute("class"));
+  }}
+  const images = [...page.images].filter(image => !image.naturalWidth).length;
+  document.title = JSON.stringify([page.documentElement.scrollWidth, wide, images]);
+}};
+frame.srcdoc = new TextDecoder().decode(
+  Uint8Array.from(atob("{page}"), character => character.charCodeAt(0)));
+</script>
+"""
+
+
+@browser
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_never_scrolls_sideways(runs: Path, tmp_path: Path, width: int) -> None:
+    assert CHROMIUM is not None
+    page = base64.b64encode(write_report([runs]).path.read_bytes()).decode()
+    outer = tmp_path / "measure.html"
+    outer.write_text(_MEASURE.format(width=width, page=page))
+    command = [
+        CHROMIUM,
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--dump-dom",
+        "--hide-scrollbars",
+    ]
+    command += ["--enable-logging=stderr", f"--user-data-dir={tmp_path / 'profile'}"]
+    command += ["--virtual-time-budget=3000", "--window-size=1400,1000", outer.as_uri()]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert f"<title>[{width},[],0]</title>" in ended.stdout
+    assert "CONSOLE" not in ended.stderr
