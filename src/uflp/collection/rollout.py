@@ -9,7 +9,8 @@ from uflp.collection.restart import Start, UncertaintyFirst
 from uflp.memory import History
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
-from uflp.types import Transition
+from uflp.state import State, number
+from uflp.types import Snapshot, Transition
 from uflp.uncertainty.base import Uncertainty
 
 
@@ -62,6 +63,9 @@ class Rollout:
         self._period = checkpoint_period
         self._limit = limit
         self._intrinsic_scale = intrinsic_scale
+        self._key: Any = None
+        self._action: int | None = None
+        self._length = 0
 
     def begin(self, start: Start) -> None:
         """Goes to s0, and adds it to the history."""
@@ -100,6 +104,35 @@ class Rollout:
         return Transition(
             observation, action, reward, next_observation, terminated, truncated, intrinsic
         )
+
+    def state(self) -> State:
+        """Returns where the present rollout is, with the simulator in mid-episode."""
+        snapshot = self._simulator.save() if self._simulator.running else None
+        return {
+            "snapshot": None if snapshot is None else list(snapshot),
+            "logs": self._simulator.logs(),
+            "observation": self.observation,
+            "actor": self._actor.state(),
+            "action": self._action,
+            "length": self._length,
+            "over": self.over,
+            "rollouts": self.rollouts,
+            "restarts": self.restarts,
+        }
+
+    def load(self, state: State) -> None:
+        """Goes to where a rollout was, noise included."""
+        if state["snapshot"] is not None:
+            self._simulator.restore(Snapshot(*state["snapshot"]), randomness="exact")
+        self._simulator.load_logs(state["logs"])
+        self.observation = state["observation"]
+        self._actor.load(state["actor"])
+        self._action = state["action"]
+        self._length = number(state, "length")
+        self.over = state["over"]
+        self.rollouts = number(state, "rollouts")
+        self.restarts = number(state, "restarts")
+        self._key = None if self.over else self._key_of(self.observation)
 
     def _visit(self, key: Any, action: int) -> float:
         """Lets the uncertainty observe the query; returns the intrinsic reward it had before."""

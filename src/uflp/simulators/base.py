@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import gymnasium
 
+from uflp.state import State
 from uflp.types import Snapshot
 
 RandomnessMode = Literal["fresh", "exact"]
@@ -92,6 +93,18 @@ class Simulator(gymnasium.Env[Any, Any]):
     def metrics(self) -> dict[str, float]:
         """Returns what this simulator adds to a run's metrics; cumulative, never rolled back."""
         return {}
+
+    def logs(self) -> State:
+        """Returns what `metrics` is made of: no snapshot holds it, and a resumed run needs it."""
+        return {}
+
+    def load_logs(self, logs: State) -> None:
+        """Takes the logs of an equal simulator."""
+
+    @property
+    def running(self) -> bool:
+        """Whether an episode is under way, so that there is something to step and to save."""
+        return self._running
 
     @abstractmethod
     def _reset(self, seed: int | None) -> tuple[Any, dict[str, Any]]: ...

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import gymnasium
 import numpy as np
 from threadpoolctl import threadpool_limits
 
@@ -15,18 +14,17 @@ from uflp import spaces
 from uflp.collection import Actor, Rollout, Start, UncertaintyFirst
 from uflp.memory import History, MonteCarlo, OneStep, Replay, Targets
 from uflp.randomness import Randomness
+from uflp.state import State, Stateful, number
+from uflp.training.compiled import compiled, learner_state, loaded_learner
 from uflp.training.evaluation import evaluate
 from uflp.training.settings import RunSettings
-from uflp.types import Transition
+from uflp.types import RunError, Transition
 from uflp.uncertainty import Uncertainty
-
-if TYPE_CHECKING:
-    from uflp.agents.base import Agent
 
 Row = dict[str, Any]
 
 
-class BadNumberError(ArithmeticError):
+class BadNumberError(RunError):
     """A reward, a loss or a return was not finite; the message says which, and at which query."""
 
 
@@ -54,7 +52,9 @@ class Run:
         space, actions = self.simulator.observation_space, int(self.simulator.action_space.n)
         self._dtype = spaces.layout(space)[1]
         self.replay = Replay(space, min(loop.replay_size, loop.queries))
-        self.agent, self._learn_and_look = _compiled(settings.learner, space, actions, self.replay)
+        self.agent, self._learn_and_look = compiled(
+            settings.learner, space, actions, self.replay.row
+        )
         self.learner = self.agent.init(jax.random.key(self.randomness.integer("agent")))
         self.uncertainty: Uncertainty | None = None
         if settings.uncertainty is not None:
@@ -87,22 +87,28 @@ class Run:
             limit=loop.rollout_limit,
             intrinsic_scale=loop.bonus_scale if settings.exploration == "intrinsic" else 0.0,
         )
-        # The state to act in next: its values come with an update at less than a call's cost.
-        self._next_observation: Any = None
+        # Values of the state to act in at query `_looked_at`: they come with an update at less than
+        # a call's cost.
+        self._looked_at = -1
         self._next_values = np.empty(0)
         self._losses: list[float] = []
         self._returns: list[float] = []
         self._return = 0.0
+        self._started = time.perf_counter()
 
-    def train(self) -> Iterator[Row]:
-        """Runs until the budget is spent; yields a row of metrics after each evaluation."""
+    def train(self, pause: Callable[[], None] = lambda: None) -> Iterator[Row]:
+        """Runs until the budget is spent; yields a row of metrics after each evaluation.
+
+        Args:
+            pause: called before each query, where the run is in a state that can be saved.
+        """
         loop = self.settings.loop
-        started = time.perf_counter()
         # Products this small lose more to handing work between threads than they gain from it.
         with threadpool_limits(1):
             while self.queries < loop.queries:
                 if self.rollout.over:
                     self.rollout.begin(self._start())
+                pause()
                 transition = self.rollout.step(self.queries)
                 self.queries += 1
                 self._count(transition)
@@ -110,7 +116,7 @@ class Run:
                 if self.queries % loop.sgd_period == 0 and len(self.replay) >= self._min_replay:
                     self._learn()
                 if self.queries % loop.eval_period == 0 or self.queries == loop.queries:
-                    yield self._row(time.perf_counter() - started)
+                    yield self._row()
 
     def predict(self, observations: np.ndarray) -> np.ndarray:
         """Returns action values of every ensemble member, [M, B, A].
@@ -124,9 +130,63 @@ class Run:
 
     def values(self, observation: Any) -> np.ndarray:
         """Returns action values of one observation by every ensemble member, [M, A]."""
-        if observation is self._next_observation:
+        if self._looked_at == self.queries:
             return self._next_values
         return self.predict(np.asarray(observation)[None])[:, 0]
+
+    @property
+    def seconds(self) -> float:
+        """Time spent on the run so far, also before it was resumed."""
+        return time.perf_counter() - self._started
+
+    def state(self) -> State:
+        """Returns all that decides the rest of the run, settings aside; only while paused."""
+        return {
+            "seconds": self.seconds,
+            "queries": self.queries,
+            "sgd_steps": self.sgd_steps,
+            "positive_rewards": int(self.positive_rewards),
+            "losses": np.array(self._losses),
+            "returns": np.array(self._returns),
+            "return": self._return,
+            "looked_at": self._looked_at,
+            "next_values": self._next_values,
+            "learner": learner_state(self.learner),
+            **{name: part.state() for name, part in self._parts().items()},
+        }
+
+    def load(self, state: State) -> None:
+        """Takes the state of an equal run; what follows is what would have followed there."""
+        self._started = time.perf_counter() - state["seconds"]
+        self.queries = number(state, "queries")
+        self.sgd_steps = number(state, "sgd_steps")
+        self.positive_rewards = number(state, "positive_rewards")
+        self._losses = state["losses"].tolist()
+        self._returns = state["returns"].tolist()
+        self._return = state["return"]
+        self._looked_at = state["looked_at"]
+        self._next_values = state["next_values"]
+        self.learner = loaded_learner(state["learner"], self.learner)
+        for name, part in self._parts().items():
+            part.load(state[name])
+
+    def check_parameters(self) -> None:
+        """Raises an error if any of the learner's numbers is not finite."""
+        for leaf in learner_state(self.learner)["leaves"]:
+            if not np.isfinite(leaf).all():
+                raise BadNumberError(f"the parameters were not finite at query {self.queries}")
+
+    def _parts(self) -> dict[str, Stateful]:
+        """Returns the parts that change as the run goes on."""
+        parts: dict[str, Stateful | None] = {
+            "replay": self.replay,
+            "targets": self.targets,
+            "uncertainty": self.uncertainty,
+            "history": self.history,
+            "rule": self.rule,
+            "rollout": self.rollout,
+        }
+        return {name: part for name, part in parts.items() if part is not None}
 
     def _start(self) -> Start:
         """Decides where the next rollout begins."""
@@ -141,7 +201,9 @@ class Run:
         sample = self.replay.sample(self.randomness.uniforms("replay", self.sgd_steps, size))
         seen = np.asarray(self.rollout.observation, self._dtype)
         self.learner, loss, values = self._learn_and_look(self.learner, sample, seen)
-        self._next_observation, self._next_values = self.rollout.observation, np.asarray(values)
+        # The next rollout begins elsewhere.
+        self._looked_at = -1 if self.rollout.over else self.queries
+        self._next_values = np.asarray(values)
         self.sgd_steps += 1
         self._losses.append(np.asarray(loss).item())
         if not math.isfinite(self._losses[-1]):
@@ -156,7 +218,7 @@ class Run:
             self._returns.append(self._return)
             self._return = 0.0
 
-    def _row(self, seconds: float) -> Row:
+    def _row(self) -> Row:
         """Evaluates, and sums up what has happened since the last row."""
         result = evaluate(
             self.evaluation_simulator,
@@ -168,7 +230,7 @@ class Run:
             raise BadNumberError(f"an evaluation returned {result.mean} at query {self.queries}")
         row = {
             "queries": self.queries,
-            "wall_seconds": round(seconds, 3),
+            "wall_seconds": round(self.seconds, 3),
             "rollouts": self.rollout.rollouts,
             "restarts": self.rollout.restarts,
             "sgd_steps": self.sgd_steps,
@@ -216,32 +278,3 @@ class Run:
     @property
     def _min_replay(self) -> int:
         return self.settings.loop.min_replay or self.settings.loop.learning_batch
-
-
-LearnAndLook = Callable[[Any, np.ndarray, np.ndarray], tuple[Any, Any, Any]]
-
-_COMPILED: dict[tuple[Any, str, int], tuple[Agent, LearnAndLook]] = {}
-
-
-def _compiled(
-    learner: Any, space: gymnasium.Space, actions: int, replay: Replay
-) -> tuple[Agent, LearnAndLook]:
-    """Makes an agent, and one function for its update and the values of one observation after it.
-
-    Those made last are kept, so that the next seed need not compile them again.
-    """
-    import jax
-
-    from uflp.agents.batches import unpack
-
-    key = (learner, repr(space), actions)
-    if key not in _COMPILED:
-        _COMPILED.clear()
-        agent, row = learner.make(space, actions), replay.row
-
-        def learn_and_look(state: Any, sample: Any, observation: Any) -> tuple[Any, Any, Any]:
-            state, loss = agent.update(state, unpack(sample, row))
-            return state, loss, agent.predict(state, observation[None])[:, 0]
-
-        _COMPILED[key] = agent, jax.jit(learn_and_look, donate_argnums=0)
-    return _COMPILED[key]
