@@ -18,6 +18,9 @@ class Targets(Stateful, Protocol):
     def add(self, transition: Transition) -> None:
         """Takes the next transition of the present rollout."""
 
+    def drop(self) -> None:
+        """Forgets what waits for the end of the present rollout, which will never come."""
+
 
 class OneStep:
     """One row a transition: its reward, and γ unless the task ended there."""
@@ -35,6 +38,9 @@ class OneStep:
             0.0 if transition.terminated else self._discount,
             transition.next_observation,
         )
+
+    def drop(self) -> None:
+        """Does nothing: no row waits for another."""
 
     def state(self) -> State:
         """Returns nothing: every row is in the replay."""
@@ -65,6 +71,10 @@ class MonteCarlo:
         for step in reversed(self._rollout):
             beyond = step.reward + step.intrinsic + self._discount * beyond
             self._replay.add(step.observation, step.action, beyond, 0.0, step.next_observation)
+        self._rollout.clear()
+
+    def drop(self) -> None:
+        """Forgets the present rollout: its returns will never be known."""
         self._rollout.clear()
 
     def state(self) -> State:

@@ -101,11 +101,6 @@ class Simulator(gymnasium.Env[Any, Any]):
     def load_logs(self, logs: State) -> None:
         """Takes the logs of an equal simulator."""
 
-    @property
-    def running(self) -> bool:
-        """Whether an episode is under way, so that there is something to step and to save."""
-        return self._running
-
     @abstractmethod
     def _reset(self, seed: int | None) -> tuple[Any, dict[str, Any]]: ...
 

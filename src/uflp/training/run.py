@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,21 +10,26 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from uflp import spaces
-from uflp.collection import Actor, Rollout, Start, UncertaintyFirst
+from uflp.collection import Actor, FailedRolloutError, Rollout, Start, UncertaintyFirst
 from uflp.memory import History, MonteCarlo, OneStep, Replay, Targets
 from uflp.randomness import Randomness
 from uflp.state import State, Stateful, number
 from uflp.training.compiled import compiled, learner_state, loaded_learner
 from uflp.training.evaluation import evaluate
 from uflp.training.settings import RunSettings
+from uflp.training.tally import BadNumberError, Tally, require_finite
 from uflp.types import RunError, Transition
 from uflp.uncertainty import Uncertainty
 
 Row = dict[str, Any]
 
 
-class BadNumberError(RunError):
-    """A reward, a loss or a return was not finite; the message says which, and at which query."""
+PATIENCE = 10
+"""Rollouts in a row that a simulator may fail in before the run gives up."""
+
+
+class SimulatorFailedError(RunError):
+    """The simulator raises errors, and fresh resets do not help."""
 
 
 class Run:
@@ -34,7 +38,6 @@ class Run:
     Attributes:
         queries: steps of the training simulator so far.
         sgd_steps: SGD steps so far.
-        positive_rewards: queries so far whose reward was positive.
         learner: the agent's present state.
     """
 
@@ -44,13 +47,13 @@ class Run:
         self.settings = settings
         self.queries = 0
         self.sgd_steps = 0
-        self.positive_rewards = 0
         loop = settings.loop
         self.randomness = Randomness(settings.seed)
         self.simulator = settings.simulator.make(settings.seed)
         self.evaluation_simulator = settings.simulator.make(settings.seed)
         space, actions = self.simulator.observation_space, int(self.simulator.action_space.n)
         self._dtype = spaces.layout(space)[1]
+        self._floats = np.issubdtype(self._dtype, np.floating)
         self.replay = Replay(space, min(loop.replay_size, loop.queries))
         self.agent, self._learn_and_look = compiled(
             settings.learner, space, actions, self.replay.row
@@ -91,9 +94,7 @@ class Run:
         # a call's cost.
         self._looked_at = -1
         self._next_values = np.empty(0)
-        self._losses: list[float] = []
-        self._returns: list[float] = []
-        self._return = 0.0
+        self.tally = Tally()
         self._started = time.perf_counter()
 
     def train(self, pause: Callable[[], None] = lambda: None) -> Iterator[Row]:
@@ -106,10 +107,15 @@ class Run:
         # Products this small lose more to handing work between threads than they gain from it.
         with threadpool_limits(1):
             while self.queries < loop.queries:
-                if self.rollout.over:
-                    self.rollout.begin(self._start())
-                pause()
-                transition = self.rollout.step(self.queries)
+                try:
+                    if self.rollout.over:
+                        self.rollout.begin(self._start())
+                        self._check(self.rollout.observation)
+                    pause()
+                    transition = self.rollout.step(self.queries)
+                except FailedRolloutError as failure:
+                    self._drop(failure)
+                    continue
                 self.queries += 1
                 self._count(transition)
                 self.targets.add(transition)
@@ -145,10 +151,6 @@ class Run:
             "seconds": self.seconds,
             "queries": self.queries,
             "sgd_steps": self.sgd_steps,
-            "positive_rewards": int(self.positive_rewards),
-            "losses": np.array(self._losses),
-            "returns": np.array(self._returns),
-            "return": self._return,
             "looked_at": self._looked_at,
             "next_values": self._next_values,
             "learner": learner_state(self.learner),
@@ -160,10 +162,6 @@ class Run:
         self._started = time.perf_counter() - state["seconds"]
         self.queries = number(state, "queries")
         self.sgd_steps = number(state, "sgd_steps")
-        self.positive_rewards = number(state, "positive_rewards")
-        self._losses = state["losses"].tolist()
-        self._returns = state["returns"].tolist()
-        self._return = state["return"]
         self._looked_at = state["looked_at"]
         self._next_values = state["next_values"]
         self.learner = loaded_learner(state["learner"], self.learner)
@@ -174,11 +172,12 @@ class Run:
         """Raises an error if any of the learner's numbers is not finite."""
         for leaf in learner_state(self.learner)["leaves"]:
             if not np.isfinite(leaf).all():
-                raise BadNumberError(f"the parameters were not finite at query {self.queries}")
+                raise BadNumberError(f"a parameter was not finite at query {self.queries}")
 
     def _parts(self) -> dict[str, Stateful]:
         """Returns the parts that change as the run goes on."""
         parts: dict[str, Stateful | None] = {
+            "tally": self.tally,
             "replay": self.replay,
             "targets": self.targets,
             "uncertainty": self.uncertainty,
@@ -190,10 +189,20 @@ class Run:
 
     def _start(self) -> Start:
         """Decides where the next rollout begins."""
-        if self.rule is None or not self.history:
+        if self.rule is None or not self.history or self.tally.failures:
             return Start()
         rng = self.randomness.at("restart", self.rollout.rollouts)
         return Start() if rng.random() <= self.settings.loop.p_init else self.rule.choose(rng)
+
+    def _drop(self, failure: FailedRolloutError) -> None:
+        """Forgets the rollout that the simulator failed in; gives up if that goes on."""
+        self.targets.drop()
+        self.tally.drop()
+        if self.tally.failures > PATIENCE:
+            raise SimulatorFailedError(
+                f"the simulator failed in {self.tally.failures} rollouts in a row, last at query "
+                f"{self.queries} with {failure.__cause__!r}"
+            ) from failure.__cause__
 
     def _learn(self) -> None:
         """Takes one SGD step."""
@@ -205,30 +214,30 @@ class Run:
         self._looked_at = -1 if self.rollout.over else self.queries
         self._next_values = np.asarray(values)
         self.sgd_steps += 1
-        self._losses.append(np.asarray(loss).item())
-        if not math.isfinite(self._losses[-1]):
-            raise BadNumberError(f"the loss was {self._losses[-1]} at query {self.queries}")
+        value = np.asarray(loss).item()
+        require_finite("the loss", value, self.queries)
+        self.tally.loss(value)
 
     def _count(self, transition: Transition) -> None:
-        if not math.isfinite(transition.reward):
-            raise BadNumberError(f"the reward was {transition.reward} at query {self.queries}")
-        self.positive_rewards += transition.reward > 0
-        self._return += transition.reward
-        if self.rollout.over:
-            self._returns.append(self._return)
-            self._return = 0.0
+        require_finite("the reward", transition.reward, self.queries)
+        self.tally.reward(transition.reward, self.rollout.over)
+        self._check(transition.next_observation)
+
+    def _check(self, observation: Any) -> None:
+        if self._floats:
+            require_finite("the observation", observation, self.queries)
 
     def _row(self) -> Row:
         """Evaluates, and sums up what has happened since the last row."""
+        self.check_parameters()
         result = evaluate(
             self.evaluation_simulator,
             self.predict,
             self.settings.loop.eval_episodes,
             self.randomness.at("evaluation", self.queries),
         )
-        if not math.isfinite(result.mean):
-            raise BadNumberError(f"an evaluation returned {result.mean} at query {self.queries}")
-        row = {
+        require_finite("the return of an evaluation", result.mean, self.queries)
+        return {
             "queries": self.queries,
             "wall_seconds": round(self.seconds, 3),
             "rollouts": self.rollout.rollouts,
@@ -237,16 +246,12 @@ class Run:
             "eval_return_mean": result.mean,
             "eval_return_std": result.std,
             "eval_episodes": result.episodes,
-            "train_return_mean": float(np.mean(self._returns)) if self._returns else math.nan,
-            "loss": float(np.mean(self._losses)) if self._losses else math.nan,
+            **self.tally.row(),
             "history_size": len(self.history) if self.history is not None else 0,
             "replay_size": len(self.replay),
-            "positive_rewards": self.positive_rewards,
+            "positive_rewards": self.tally.positive_rewards,
             **self.simulator.metrics(),
         }
-        self._losses.clear()
-        self._returns.clear()
-        return row
 
     def _local_access(self, actions: int) -> tuple[History | None, UncertaintyFirst | None]:
         """Makes the history and the restart rule; under online access there are none."""

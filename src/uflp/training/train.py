@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from uflp.agents.compute import configure
-from uflp.training.interruption import Interruption
+from uflp.training.interruption import Interruption, resume_command
 from uflp.training.records import RunFolder, Stopped, summarize
-from uflp.training.run import Row, Run
+from uflp.training.run import Row, Run, SimulatorFailedError
 from uflp.training.saving import DEFAULT_SECONDS, Saver
 from uflp.training.settings import RunSettings
 from uflp.types import UsageError
@@ -93,9 +93,13 @@ def train(
             rows.append(row)
             folder.append(row)
 
-        stopped = _drive(run, keep, goal, callback, saver.pause)
+        try:
+            stopped = _drive(run, keep, goal, callback, saver.pause)
+        except SimulatorFailedError as error:
+            saver.save()
+            raise SimulatorFailedError(f"{error}; {resume_command(out)}") from error.__cause__
         summary = summarize(settings, rows, run.seconds, out, stopped) | saver.report()
-        run.check_parameters()
+        summary["dropped_rollouts"] = run.tally.dropped_rollouts
         folder.finish(summary)
         saver.remove()
     return _result(settings, rows, summary, out)
