@@ -29,6 +29,9 @@ class Corridor:
         actions: how many there are.
         step_reward: of every other query.
         bad_reward_at: the query of a simulator whose reward is not a number, None for never.
+        bad_observation_at: likewise for the observation; None for never.
+        raises: the first step of a simulator that raises an error, counted from 0, and the first
+            after that one that does not.
         cap: steps after which an episode is truncated by the simulator itself.
         boxed: whether the observation is a vector of one number, in place of an id.
     """
@@ -37,6 +40,8 @@ class Corridor:
     actions: int = 2
     step_reward: float = 0.0
     bad_reward_at: int | None = None
+    bad_observation_at: int | None = None
+    raises: tuple[int, int] = (0, 0)
     cap: int | None = None
     boxed: bool = False
 
@@ -81,13 +86,19 @@ class CorridorSimulator(Simulator):
     def _step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self.calls.append(("step", self._place, action))
         self._queries += 1
+        first, stop = self._settings.raises
+        if first < self._queries <= stop:
+            raise OSError("the engine stalled")
         self._elapsed += 1
         self._place += action == 1
         terminated = self._place == self._settings.length - 1
         reward = 1.0 if terminated else self._settings.step_reward
         if self._queries == self._settings.bad_reward_at:
             reward = math.nan
-        return self._observation(), reward, terminated, self._elapsed == self._settings.cap, {}
+        observation = self._observation()
+        if self._queries == self._settings.bad_observation_at:
+            observation = np.full(1, np.nan, np.float32)
+        return observation, reward, terminated, self._elapsed == self._settings.cap, {}
 
     def _save(self) -> bytes:
         self.calls.append(("save", self._place))
@@ -124,4 +135,4 @@ class FixedValues:
             bad = learner + 1 == (self.bad_loss_at or 0)
             return learner + 1, jnp.where(bad, jnp.nan, 0.5)
 
-        return Agent(lambda key: 0, predict, update, len(table), self.target)
+        return Agent(lambda key: np.int32(0), predict, update, len(table), self.target)

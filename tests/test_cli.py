@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,11 +17,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from uflp import cli
+from uflp.experiments import jobs as jobs_module
 from uflp.experiments import seeds as seeds_module
 from uflp.experiments.agents import AGENTS
 from uflp.experiments.presets import PRESETS
 from uflp.experiments.resolve import resolve
+from uflp.progress import Progress
 from uflp.simulators import SIMULATORS
+from uflp.training.interruption import Interrupted
 from uflp.types import UsageError
 from uflp.uncertainty import UNCERTAINTIES
 
@@ -339,6 +344,74 @@ def test_several_seeds_have_a_folder_each_and_one_summary(uflp: Call) -> None:
         assert json.loads((folder / "summary.json").read_text()) == run
         assert json.loads((folder / "config.json").read_text())["seed"] == seed
         assert read_metrics(folder)[-1]["queries"] == "20"
+
+
+def interrupted(number: int) -> Any:
+    """Returns what shows progress, and sends a signal with the second row."""
+
+    def row(self: Progress, row: dict[str, Any]) -> None:
+        if row["queries"] == 20:
+            signal.raise_signal(number)
+
+    return row
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_saves_and_the_command_that_is_shown_goes_on(
+    uflp: Call, monkeypatch: pytest.MonkeyPatch, number: int, code: int
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(Progress, "row", interrupted(number))
+        words = ["eval_period=10", "--queries", "40", "--out", "my run"]
+        ended = uflp("train", "deep-sea", *SMALL, *words)
+    assert ended.code == code, ended
+    _, _, command = ended.err.rpartition("go on with: ")
+    name, *rest = shlex.split(command)
+    assert name == "uflp"
+    ended = uflp(*rest, "--json")
+    assert ended.code == 0, ended
+    outcome = json.loads(ended.out.splitlines()[-1])
+    assert (outcome["queries"], outcome["stopped"]) == (40, "budget")
+    assert [row["queries"] for row in read_metrics(Path("my run"))] == ["10", "20", "30", "40"]
+    refused(uflp(*rest), "my run", "finished")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--resume", "run", "--access", "local"], ["leave out --access"]),
+        (["--resume", "run", "--queries", "7"], ["leave out --queries"]),
+        (["deep-sea", "--resume", "run"], ["leave out preset"]),
+        (["--resume", "run"], ["run is not a run folder"]),
+        ([], ["name a preset", "--resume"]),
+    ],
+)
+def test_what_resume_does_not_take_is_refused(
+    uflp: Call, tmp_path: Path, words: list[str], says: list[str]
+) -> None:
+    before = tree(tmp_path)
+    refused(uflp("train", *words), *says)
+    assert tree(tmp_path) == before
+
+
+def test_seeds_that_were_interrupted_go_on(uflp: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["--seeds", "2", "--queries", "20", "--out", "runs", "--json"]
+
+    def one_then_a_signal(jobs: Any) -> Any:
+        yield jobs_module._run(jobs[0])
+        raise Interrupted
+
+    with monkeypatch.context() as patch:
+        patch.setattr(seeds_module, "run_jobs", one_then_a_signal)
+        ended = uflp("train", "deep-sea", *SMALL, *words)
+    assert ended.code == 130, ended
+    assert ended.err.endswith("uflp train --resume runs\n")
+    first = Path("runs/seed-0/summary.json").read_bytes()
+    ended = uflp("train", "--resume", "runs", "--json")
+    assert ended.code == 0, ended
+    assert [run["seed"] for run in json.loads(ended.out.splitlines()[-1])["runs"]] == [0, 1]
+    assert Path("runs/seed-0/summary.json").read_bytes() == first
+    assert {path.name for path in Path("runs").iterdir()} == {"seed-0", "seed-1", "summary.json"}
 
 
 def test_a_number_that_goes_bad_ends_with_code_one_and_keeps_the_metrics(uflp: Call) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uflp.types import Snapshot, Transition, UsageError
+from uflp.types import RunError, Snapshot, Transition, UsageError
 
 if TYPE_CHECKING:
     from uflp.training.train import Result
 
 __version__ = "0.1.0"
-__all__ = ["Snapshot", "Transition", "UsageError", "train"]
+__all__ = ["RunError", "Snapshot", "Transition", "UsageError", "resume", "train"]
 
 
 def train(
@@ -25,6 +25,7 @@ def train(
     out: str | Path | None = None,
     stop_at_return: float | None = None,
     callback: Callable[[dict[str, Any]], Any] | None = None,
+    checkpoint_seconds: float = 600.0,
     **settings: Any,
 ) -> Result:
     """Trains an agent; the same as `uflp train` on the command line.
@@ -42,6 +43,7 @@ def train(
         out: the run folder to write; None writes nothing.
         stop_at_return: ends the run at the first evaluation whose mean return reaches it.
         callback: called with a row of metrics after each evaluation; a true answer ends the run.
+        checkpoint_seconds: wall-clock time from one checkpoint in the run folder to the next.
         **settings: any key of the preset, such as `size=20` or `p_init=0.2`.
 
     Returns:
@@ -64,4 +66,37 @@ def train(
         out=None if out is None else Path(out),
         stop_at_return=stop_at_return,
         callback=callback,
+        checkpoint_seconds=checkpoint_seconds,
+    )
+
+
+def resume(
+    folder: str | Path,
+    *,
+    callback: Callable[[dict[str, Any]], Any] | None = None,
+    checkpoint_seconds: float = 600.0,
+) -> Result:
+    """Goes on with an interrupted run; the same as `uflp train --resume` on the command line.
+
+    Its numbers are those that it would have had without the interruption.
+
+    Args:
+        folder: of the run.
+        callback: see `train`; only called for rows that are new.
+        checkpoint_seconds: see `train`.
+
+    Returns:
+        The outcome of the whole run.
+    """
+    from uflp.experiments.recorded import recorded
+    from uflp.training.train import train as run
+
+    settings, stop_at_return = recorded(Path(folder))
+    return run(
+        settings,
+        out=Path(folder),
+        stop_at_return=stop_at_return,
+        callback=callback,
+        checkpoint_seconds=checkpoint_seconds,
+        resume=True,
     )

@@ -12,6 +12,13 @@ class UsageError(ValueError):
     """
 
 
+class RunError(RuntimeError):
+    """A run cannot go on; the message says where and when that was, and what is saved.
+
+    The command line prints it and exits with code 1.
+    """
+
+
 class Snapshot(NamedTuple):
     """Everything that decides a simulator's future from one state, and the observation there.
 

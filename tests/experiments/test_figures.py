@@ -110,8 +110,9 @@ def test_an_interrupted_figure_goes_on(tmp_path, monkeypatch, capsys):
     except SystemExit as stop:
         assert not stop.code
     out = capsys.readouterr().out
-    assert f"{jobs[1].folder} is made again: it was interrupted" in out
-    assert f"{jobs[2].folder} is made again: it was made otherwise: members was 3, not 4" in out
+    assert f"{jobs[1].folder} goes on: it was interrupted" in out
+    again = f"{jobs[2].folder} is moved aside and made again"
+    assert f"{again}: it was made otherwise: members was 3, not 4" in out
     assert f"{len(jobs) - 2} of {len(jobs)} runs are there already" in out
     assert (jobs[0].folder / "metrics.csv").read_bytes() == kept
 

@@ -2,11 +2,13 @@
 
 import dataclasses
 import json
+import signal
 
 import pytest
 
 from uflp.experiments.jobs import Job, run_jobs
 from uflp.experiments.resolve import resolve
+from uflp.training.interruption import Interrupted
 from uflp.training.train import train
 
 
@@ -54,14 +56,35 @@ def test_a_run_that_would_have_stopped_earlier_is_another_run(done):
     assert other.unfinished() == "it was made otherwise: stop_at_return was None, not 0.9"
 
 
-def test_what_is_left_of_a_run_is_cleared_before_it_is_made_again(done):
-    (done.folder / "summary.json").unlink()
-    rows = (done.folder / "metrics.csv").read_text()
-    (summary,) = run_jobs([done])
-    assert done.unfinished() is None
-    assert summary == json.loads((done.folder / "summary.json").read_text())
-    again = (done.folder / "metrics.csv").read_text()
-    assert [row.split(",")[0] for row in again.split()] == [r.split(",")[0] for r in rows.split()]
+def test_a_run_that_was_cut_short_goes_on_from_its_checkpoint(job):
+    def at_ten(row):
+        if row["queries"] == 10:
+            signal.raise_signal(signal.SIGTERM)
+
+    loop = dataclasses.replace(job.settings.loop, eval_period=10)
+    job = dataclasses.replace(job, settings=dataclasses.replace(job.settings, loop=loop))
+    with pytest.raises(Interrupted):
+        train(job.settings, out=job.folder, callback=at_ten)
+    first = (job.folder / "metrics.csv").read_text()
+    assert job.begun()
+    (summary,) = run_jobs([job])
+    assert job.unfinished() is None
+    assert not job.begun()
+    assert summary == json.loads((job.folder / "summary.json").read_text())
+    # The clock's column shows that the first rows were not made again.
+    assert (job.folder / "metrics.csv").read_text().startswith(first)
+    assert summary["checkpoints"] == 1
+
+
+def test_another_run_in_the_folder_is_moved_aside_and_kept(done):
+    held = {path.name: path.read_bytes() for path in done.folder.iterdir()}
+    loop = dataclasses.replace(done.settings.loop, p_init=0.25)
+    other = Job(dataclasses.replace(done.settings, loop=loop), done.folder)
+    assert not other.begun()
+    list(run_jobs([other]))
+    assert other.unfinished() is None
+    aside = done.folder.with_name(done.folder.name + ".old-1")
+    assert {path.name: path.read_bytes() for path in aside.iterdir()} == held
 
 
 def test_no_jobs_are_no_work():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from uflp.experiments.resolve import resolve
-from uflp.training.records import RunFolder, summarize
+from uflp.training.records import RunFolder, Stopped, summarize
 
 MakeRun = Callable[..., Path]
 
@@ -20,13 +20,16 @@ def write_run(
     *,
     queries: Sequence[int] | None = None,
     budget: int | None = None,
-    finished: bool = True,
+    stopped: Stopped | None = "goal",
     names: dict[str, Any] | None = None,
     seed: int = 0,
     access: str = "local",
     **overrides: Any,
 ) -> Path:
-    """Writes a run of Deep Sea 10 that was evaluated every 100 queries, unless told otherwise."""
+    """Writes a run of Deep Sea 10 that was evaluated every 100 queries, unless told otherwise.
+
+    A run that was not `stopped` has no summary; one that spent its budget was stopped by that.
+    """
     points = list(queries or [100 * (n + 1) for n in range(len(returns))])
     overrides = {"size": 10, "queries": budget or points[-1], **overrides}
     settings = resolve(
@@ -46,6 +49,8 @@ def write_run(
     ]
     for row in rows:
         folder.append(row)
-    if finished:
-        folder.finish(summarize(settings, rows, points[-1] / 500, path))
+    if stopped is not None:
+        spent = points[-1] >= overrides["queries"]
+        reason: Stopped = "budget" if spent else stopped
+        folder.finish(summarize(settings, rows, points[-1] / 500, path, reason))
     return path

@@ -85,7 +85,7 @@ def test_without_a_target_areas_are_told(make_run: MakeRun, tmp_path: Path) -> N
 
 
 def test_a_run_cut_short_gives_no_difference(make_run: MakeRun, tmp_path: Path) -> None:
-    make_run("a", [0.5], budget=200, finished=False)
+    make_run("a", [0.5], budget=200, stopped=None)
     make_run("b", [0, 0], budget=200, access="online")
     groups = groups_in(tmp_path)
     (comparison,) = compare(groups)

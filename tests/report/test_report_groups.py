@@ -50,7 +50,7 @@ def test_the_evaluation_period_is_told_where_nothing_else_differs(
 def test_a_repeated_seed_counts_once_and_the_longer_run_stays(
     make_run: MakeRun, tmp_path: Path
 ) -> None:
-    short_run = make_run("a", [0.5], budget=300, finished=False)
+    short_run = make_run("a", [0.5], budget=300, stopped=None)
     long_run = make_run("b", [0.5, 0.6, 0.7], budget=300)
     groups, skipped = grouped(tmp_path)
     assert [run.path for run in groups[0].runs] == [long_run]

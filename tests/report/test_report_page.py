@@ -60,8 +60,8 @@ def test_the_table_by_hand(make_run: MakeRun, tmp_path: Path) -> None:
 
 def test_a_run_cut_short_says_nothing_final(make_run: MakeRun, tmp_path: Path) -> None:
     make_run("seed-0", [0, 1], seed=0, budget=200)
-    make_run("seed-1", [0], seed=1, budget=200, finished=False)
-    make_run("online", [0.5], budget=400, finished=False, access="online", target_return=None)
+    make_run("seed-1", [0], seed=1, budget=200, stopped=None)
+    make_run("online", [0.5], budget=400, stopped=None, access="online", target_return=None)
     text = markdown([tmp_path]).read_text()
     local = row(text, "local")
     assert local["seeds"] == "2 (1 cut short)"

@@ -56,7 +56,7 @@ def test_a_cut_last_line_loses_just_that_line(make_run: MakeRun, tmp_path: Path)
 
 
 def test_an_unfinished_run_counts(make_run: MakeRun, tmp_path: Path) -> None:
-    make_run("a", [0.1, 0.2], finished=False)
+    make_run("a", [0.1, 0.2], stopped=None)
     run, skipped = only(tmp_path)
     assert run.summary is None and skipped == []
 
@@ -137,13 +137,10 @@ def test_another_programs_config_is_nobodys_business(tmp_path: Path) -> None:
     ("returns", "options", "ending"),
     [
         ([0.0, 0.99], {}, "budget"),
-        ([0.0, 0.99], {"finished": False}, "budget"),
-        ([0.0, 0.99], {"budget": 1000}, "goal"),
-        ([0.0, 0.99], {"budget": 1000, "finished": False}, "cut"),
-        ([0.0, 0.5], {"budget": 1000}, "cut"),
-        ([0.99, 0.5], {"budget": 1000}, "cut"),
-        ([0.0, 0.5], {"budget": 1000, "target_return": None}, "goal"),
-        ([0.0, 0.5], {"budget": 1000, "target_return": None, "finished": False}, "cut"),
+        ([0.0, 0.99], {"stopped": None}, "budget"),
+        ([0.0, 0.5], {"budget": 1000, "stopped": "goal"}, "goal"),
+        ([0.0, 0.99], {"budget": 1000, "stopped": "callback"}, "cut"),
+        ([0.0, 0.99], {"budget": 1000, "stopped": None}, "cut"),
     ],
 )
 def test_how_a_run_ended(
@@ -153,6 +150,32 @@ def test_how_a_run_ended(
     run, _ = only(tmp_path)
     assert run.ending == ending
     assert run.curve().holds == (ending == "goal")
+
+
+@pytest.mark.parametrize(
+    ("returns", "options", "ending"),
+    [
+        ([0.0, 0.99], {}, "budget"),
+        ([0.0, 0.99], {"budget": 1000}, "goal"),
+        ([0.0, 0.5], {"budget": 1000}, "cut"),
+        ([0.99, 0.5], {"budget": 1000}, "cut"),
+        ([0.0, 0.5], {"budget": 1000, "target_return": None}, "goal"),
+    ],
+)
+def test_how_a_run_ended_whose_summary_does_not_say(
+    make_run: MakeRun, tmp_path: Path, returns: list[float], options: dict, ending: str
+) -> None:
+    summary = make_run("a", returns, **options) / "summary.json"
+    told = json.loads(summary.read_text())
+    del told["stopped"]
+    summary.write_text(json.dumps(told))
+    assert only(tmp_path)[0].ending == ending
+
+
+def test_runs_that_were_moved_aside_do_not_count(make_run: MakeRun, tmp_path: Path) -> None:
+    make_run("a", [0.1])
+    make_run("a.old-1", [0.2])
+    assert only(tmp_path)[0].path.name == "a"
 
 
 def test_a_curve_leaves_out_empty_cells(make_run: MakeRun, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 from probes import Corridor, FixedValues
@@ -16,9 +17,12 @@ from probes import Corridor, FixedValues
 import uflp
 from uflp.agents.batches import unpack
 from uflp.experiments.resolve import resolve
+from uflp.training.checkpoints import Checkpoints
 from uflp.training.evaluation import evaluate
-from uflp.training.records import summarize
-from uflp.training.run import BadNumberError, Run
+from uflp.training.interruption import Interruption
+from uflp.training.records import RunFolder, summarize
+from uflp.training.run import BadNumberError, Run, SimulatorFailedError
+from uflp.training.saving import Saver
 from uflp.training.settings import LoopSettings, RunSettings
 from uflp.training.train import train
 from uflp.types import Batch, UsageError
@@ -229,7 +233,7 @@ def test_an_evaluation_touches_neither_the_training_simulator_nor_the_uncertaint
     next(rows)
     calls, visits = list(run.simulator.calls), run.uncertainty.visits.copy()
     learner, held, queries = run.learner, len(run.replay), run.queries
-    run._row(0.0)
+    run._row()
     assert run.simulator.calls == calls
     np.testing.assert_array_equal(run.uncertainty.visits, visits)
     assert (run.learner, len(run.replay), run.queries) == (learner, held, queries)
@@ -338,6 +342,67 @@ def test_an_evaluation_that_is_not_a_number_stops_the_run(tmp_path: Path) -> Non
         next(rows)
 
 
+def test_an_observation_that_is_not_a_number_stops_the_run() -> None:
+    corridor = Corridor(length=6, boxed=True, bad_observation_at=33)
+    run = Run(dataclasses.replace(corridor_run(corridor=corridor), uncertainty=None))
+    with pytest.raises(BadNumberError, match=r"the observation was \[nan\] at query 33"):
+        list(run.train())
+
+
+def test_a_parameter_that_is_not_a_number_stops_the_run_before_it_is_saved(tmp_path: Path) -> None:
+    """The loss is fine, and so is the checkpoint of query 60."""
+    settings = resolve("deep-sea", uncertainty="counts", overrides={"size": 4, "queries": 100})
+    run = Run(settings)
+    with RunFolder(tmp_path / "run", settings) as folder, Interruption() as interruption:
+        saver = Saver(run, [], folder, interruption, math.inf)
+
+        def pause() -> None:
+            if run.queries == 60:
+                saver.save()
+                leaves, tree = jax.tree.flatten(run.learner)
+                leaves[0] = jax.numpy.full_like(leaves[0], math.nan)
+                run.learner = jax.tree.unflatten(tree, leaves)
+            if run.queries == 61:
+                saver.save()
+
+        with pytest.raises(BadNumberError, match="parameter was not finite at query 61"):
+            list(run.train(pause))
+    assert Checkpoints(tmp_path / "run" / "checkpoint").newest()["run"]["queries"] == 60
+
+
+# Simulators that raise
+
+
+@pytest.mark.parametrize("target", ["td", "return"])
+def test_a_rollout_that_the_simulator_fails_in_is_dropped_and_the_next_begins_at_the_start(
+    target: str,
+) -> None:
+    corridor = Corridor(length=6, raises=(42, 45))
+    settings = corridor_run(corridor=corridor, learner=FixedValues(target=target), p_init=0.0)
+    run, rows = finished(settings)
+    assert run.tally.dropped_rollouts == 3
+    assert run.queries == 200 == len(run.simulator.called("step")) - 3
+    # The first rollout, and those after the three failures.
+    assert len(run.simulator.called("reset")) == 4
+    assert rows[-1]["rollouts"] == run.rollout.rollouts
+    if target == "return":
+        # A rollout that was dropped has no return: what it had collected is not in the replay.
+        assert len(run.replay) < 200
+
+
+def test_a_simulator_that_keeps_failing_ends_the_run_which_is_saved(tmp_path: Path) -> None:
+    settings = corridor_run(corridor=Corridor(length=6, raises=(123, 10**6)))
+    with pytest.raises(SimulatorFailedError, match=r"11 rollouts in a row.*query 123.*stalled"):
+        train(settings, out=tmp_path / "run")
+    saved = Checkpoints(tmp_path / "run" / "checkpoint").newest()
+    assert saved["run"]["queries"] == 123
+    # The engine is repaired: a new one makes 123 steps before it fails.
+    again = train(settings, out=tmp_path / "run", resume=True)
+    assert again.summary["queries"] == 200
+    assert again.summary["dropped_rollouts"] == 11
+    assert [row["queries"] for row in read_metrics(tmp_path / "run")] == ["50", "100", "150", "200"]
+
+
 # Records
 
 
@@ -379,7 +444,8 @@ def test_a_result_holds_what_the_folder_does(tmp_path: Path) -> None:
         expected = [float(row[column]) for row in rows]
         np.testing.assert_array_equal(result.metrics[column], expected)
     assert json.loads((tmp_path / "run" / "summary.json").read_text()) == result.summary
-    assert {path.name for path in (tmp_path / "run").iterdir()} == {
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert {name for name in names if "tfevents" not in name} == {
         "config.json",
         "metrics.csv",
         "summary.json",

@@ -1,7 +1,8 @@
 """The command line, one file a command.
 
 Every command ends with 0, with 1 if the work failed, or with 2 if what was asked for cannot be
-done; then one sentence says why, and nothing has been written.
+done; then one sentence says why, and nothing has been written. Ctrl-C ends it with 130 and SIGTERM
+with 143, once what was under way is saved.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import sys
 import typer
 
 from uflp.cli import figures, listing, report, train
-from uflp.types import UsageError
+from uflp.training.interruption import Interrupted
+from uflp.types import RunError, UsageError
 
 app = typer.Typer(
     name="uflp",
@@ -34,10 +36,12 @@ def main() -> None:
         app()
     except UsageError as error:
         _fail(f"{error}.", 2)
-    except ArithmeticError as error:
-        _fail(f"stopped: {error}; the metrics so far are kept.", 1)
+    except RunError as error:
+        _fail(f"stopped: {error}.", 1)
+    except Interrupted as error:
+        _fail(error.advice, error.exit_code)
     except KeyboardInterrupt:
-        _fail("interrupted; the metrics so far are kept.", 130)
+        _fail("interrupted.", 130)
 
 
 def _fail(sentence: str, code: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,10 @@ from uflp.types import UsageError
 
 
 def train(
-    preset: Annotated[str, typer.Argument(help="the experiment: see `uflp list presets`")],
+    context: typer.Context,
+    preset: Annotated[
+        str | None, typer.Argument(help="the experiment: see `uflp list presets`")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Argument(metavar="[KEY=VALUE]...", help="more settings, as with --set"),
@@ -38,16 +42,33 @@ def train(
     out: Annotated[
         Path | None, typer.Option(help="run folder  [default: a new one below runs/]")
     ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="go on with the run in this folder")
+    ] = None,
+    checkpoint_seconds: Annotated[
+        float, typer.Option(help="time from one checkpoint of the run to the next")
+    ] = 600.0,
     as_json: Annotated[
         bool, typer.Option("--json", help="end with the outcome as one line of JSON")
     ] = False,
 ) -> None:
     """Train an agent and write a run folder.
 
+    A run that was interrupted, or ended in any other way, goes on with `--resume DIR` as if
+    nothing had happened.
+
     Example: `uflp train deep-sea --set size=20 --stop-at-return 0.95`
     """
     from uflp.experiments.resolve import resolve
 
+    if resume is not None:
+        _refuse_others(context)
+        outcome = _resume(resume, checkpoint_seconds)
+        if as_json:
+            print(json.dumps(outcome), flush=True)
+        return
+    if preset is None:
+        raise UsageError("name a preset (see `uflp list presets`), or a run folder with --resume")
     if seed is not None and seeds is not None:
         raise UsageError("--seed names one seed and --seeds a number of them: give one of the two")
     if seeds is not None and seeds < 1:
@@ -68,7 +89,7 @@ def train(
     if out is None:
         out = _new_folder(f"{resolved.preset}-{resolved.agent}-{resolved.access}")
     outcome = (
-        _train_one(resolved, out, stop_at_return)
+        _train_one(resolved, out, stop_at_return, checkpoint_seconds)
         if seeds is None
         else _train_many(resolved, seeds, out, stop_at_return)
     )
@@ -76,12 +97,45 @@ def train(
         print(json.dumps(outcome), flush=True)
 
 
-def _train_one(settings: Any, out: Path, stop_at_return: float | None) -> dict[str, Any]:
+def _refuse_others(context: typer.Context) -> None:
+    """Refuses options that would change a run which is only to go on."""
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        given = source is not None and source.name == "COMMANDLINE"
+        if given and parameter.name not in ("resume", "checkpoint_seconds", "as_json"):
+            name = parameter.opts[0] if parameter.param_type_name == "option" else parameter.name
+            raise UsageError(f"--resume keeps the settings of the run: leave out {name}")
+
+
+def _resume(folder: Path, checkpoint_seconds: float) -> dict[str, Any]:
+    from uflp.experiments.recorded import recorded
+    from uflp.experiments.seeds import SEEDS, resume_seeds
+
+    if (folder / SEEDS).exists():
+        return _show(resume_seeds(folder), folder)
+    settings, stop_at_return = recorded(folder)
+    return _train_one(settings, folder, stop_at_return, checkpoint_seconds, resume=True)
+
+
+def _train_one(
+    settings: Any,
+    out: Path,
+    stop_at_return: float | None,
+    checkpoint_seconds: float,
+    resume: bool = False,
+) -> dict[str, Any]:
     from uflp.progress import Progress
     from uflp.training.train import train as run
 
     with Progress(settings.loop.queries) as progress:
-        result = run(settings, out=out, stop_at_return=stop_at_return, callback=progress.row)
+        result = run(
+            settings,
+            out=out,
+            stop_at_return=stop_at_return,
+            callback=progress.row,
+            checkpoint_seconds=checkpoint_seconds,
+            resume=resume,
+        )
     print(sentence(result.summary))
     return result.summary
 
@@ -89,13 +143,22 @@ def _train_one(settings: Any, out: Path, stop_at_return: float | None) -> dict[s
 def _train_many(
     settings: Any, count: int, out: Path, stop_at_return: float | None
 ) -> dict[str, Any]:
-    from uflp.experiments.seeds import combined, train_seeds
+    from uflp.experiments.seeds import train_seeds
 
-    summaries = []
-    for summary in train_seeds(settings, range(count), out, stop_at_return):
-        summaries.append(summary)
-        print(f"[{len(summaries)}/{count}] {sentence(summary)}", flush=True)
-    return combined(settings, sorted(summaries, key=lambda summary: summary["seed"]), out)
+    return _show(train_seeds(settings, range(count), out, stop_at_return), out)
+
+
+def _show(summaries: Iterator[dict[str, Any]], out: Path) -> dict[str, Any]:
+    """Prints a line for each seed; returns the summary of all."""
+    from uflp.training.interruption import Interrupted, resume_command
+
+    try:
+        for number, summary in enumerate(summaries, start=1):
+            print(f"[{number}] {sentence(summary)}", flush=True)
+    except Interrupted as error:
+        raise Interrupted(error.signal, resume_command(out)) from None
+    outcome: dict[str, Any] = json.loads((out / "summary.json").read_text())
+    return outcome
 
 
 def _new_folder(name: str) -> Path:

@@ -2,6 +2,6 @@
 
 from uflp.collection.acting import Actor
 from uflp.collection.restart import Start, UncertaintyFirst
-from uflp.collection.rollout import Rollout
+from uflp.collection.rollout import FailedRolloutError, Rollout
 
-__all__ = ["Actor", "Rollout", "Start", "UncertaintyFirst"]
+__all__ = ["Actor", "FailedRolloutError", "Rollout", "Start", "UncertaintyFirst"]

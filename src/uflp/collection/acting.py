@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from uflp.randomness import Randomness
+from uflp.state import State, StateError, number
 from uflp.uncertainty.base import Predict, Uncertainty
 
 
@@ -67,6 +68,16 @@ class Actor:
         """Returns u(s, a), or u(s) where the uncertainty does not tell actions apart."""
         score = self._score(key)
         return float(score[action] if score.ndim else score)
+
+    def state(self) -> State:
+        """Returns the member that acts."""
+        return {"member": self._member}
+
+    def load(self, state: State) -> None:
+        """Takes the member that acts."""
+        self._member = number(state, "member")
+        if self._member >= self._members:
+            raise StateError(f"there is no member {self._member}")
 
     def _score(self, key: Any) -> np.ndarray:
         assert self._uncertainty is not None, "a bonus needs an uncertainty"

@@ -9,6 +9,7 @@ import numpy as np
 
 from uflp.collection.search import Search, argmax, make_search
 from uflp.memory import History
+from uflp.state import State
 from uflp.uncertainty.base import Predict, Uncertainty
 
 Kind = Literal["pair", "state"]
@@ -71,6 +72,15 @@ class UncertaintyFirst:
             return Start(entry, int(rng.integers(self._actions)))
         keys = self._history.keys(np.array([entry]))
         return Start(entry, argmax(self._uncertainty.score(keys, self._predict)[0], rng))
+
+    def state(self) -> State:
+        """Returns what the search knows."""
+        return {} if self._search is None else self._search.state()
+
+    def load(self, state: State) -> None:
+        """Takes what the search of an equal rule knew."""
+        if self._search is not None:
+            self._search.load(state)
 
     def _state_scores(self, keys: np.ndarray) -> np.ndarray:
         if self._kind == "state":

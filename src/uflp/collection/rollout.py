@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from uflp.collection.acting import Actor
 from uflp.collection.restart import Start, UncertaintyFirst
 from uflp.memory import History
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
-from uflp.types import Transition
+from uflp.state import State, number
+from uflp.types import Snapshot, Transition
 from uflp.uncertainty.base import Uncertainty
+
+T = TypeVar("T")
+
+
+class FailedRolloutError(Exception):
+    """The simulator raised an error, which is the cause of this one; the rollout is over."""
 
 
 class Rollout:
@@ -62,23 +70,27 @@ class Rollout:
         self._period = checkpoint_period
         self._limit = limit
         self._intrinsic_scale = intrinsic_scale
+        self._key: Any = None
+        self._action: int | None = None
+        self._length = 0
 
     def begin(self, start: Start) -> None:
         """Goes to s0, and adds it to the history."""
         rng = self._randomness.at("rollout", self.rollouts)
+        self.rollouts += 1
         if start.entry is None or self._history is None:
-            self.observation, _ = self._simulator.reset(seed=int(rng.integers(2**32)))
+            seed = int(rng.integers(2**32))
+            self.observation, _ = self._ask(lambda: self._simulator.reset(seed=seed))
         else:
             snapshot = self._history.fetch(start.entry)
             assert snapshot is not None, "a rule chose an entry that the history has evicted"
-            self.observation, _ = self._simulator.restore(snapshot)
+            self.observation, _ = self._ask(lambda: self._simulator.restore(snapshot))
             self.restarts += 1
         self._actor.begin_rollout(rng)
         self._key = self._key_of(self.observation)
         self._action = start.action
         self._length = 0
         self.over = False
-        self.rollouts += 1
         self._remember()
 
     def step(self, query: int) -> Transition:
@@ -86,7 +98,8 @@ class Rollout:
         observation, key, action = self.observation, self._key, self._action
         if action is None:
             action = self._actor.act(observation, key, query)
-        next_observation, reward, terminated, truncated, _ = self._simulator.step(action)
+        result = self._ask(lambda: self._simulator.step(action))
+        next_observation, reward, terminated, truncated, _ = result
         intrinsic = self._visit(key, action)
         self._length += 1
         # Reaching the limit ends the rollout, not the task: values bootstrap through.
@@ -100,6 +113,36 @@ class Rollout:
         return Transition(
             observation, action, reward, next_observation, terminated, truncated, intrinsic
         )
+
+    def state(self) -> State:
+        """Returns where the present rollout is, with the simulator in mid-episode."""
+        # Between rollouts there is nothing to save.
+        snapshot = None if self.over else self._simulator.save()
+        return {
+            "snapshot": None if snapshot is None else list(snapshot),
+            "logs": self._simulator.logs(),
+            "observation": self.observation,
+            "actor": self._actor.state(),
+            "action": self._action,
+            "length": self._length,
+            "over": self.over,
+            "rollouts": self.rollouts,
+            "restarts": self.restarts,
+        }
+
+    def load(self, state: State) -> None:
+        """Goes to where a rollout was, noise included."""
+        if state["snapshot"] is not None:
+            self._simulator.restore(Snapshot(*state["snapshot"]), randomness="exact")
+        self._simulator.load_logs(state["logs"])
+        self.observation = state["observation"]
+        self._actor.load(state["actor"])
+        self._action = state["action"]
+        self._length = number(state, "length")
+        self.over = state["over"]
+        self.rollouts = number(state, "rollouts")
+        self.restarts = number(state, "restarts")
+        self._key = None if self.over else self._key_of(self.observation)
 
     def _visit(self, key: Any, action: int) -> float:
         """Lets the uncertainty observe the query; returns the intrinsic reward it had before."""
@@ -115,9 +158,17 @@ class Rollout:
         """Adds the present state to the history."""
         if self._history is None:
             return
-        entry = self._history.add(self._simulator.save(), self._key)
+        entry = self._history.add(self._ask(self._simulator.save), self._key)
         if self._rule is not None:
             self._rule.added(entry, self._key)
+
+    def _ask(self, question: Callable[[], T]) -> T:
+        """Asks the simulator, and ends the rollout if it raises an error."""
+        try:
+            return question()
+        except Exception as error:
+            self.over = True
+            raise FailedRolloutError from error
 
     def _key_of(self, observation: Any) -> Any:
         return 0 if self._uncertainty is None else self._uncertainty.key_of(observation)

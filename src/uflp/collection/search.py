@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from uflp.memory import History
+from uflp.state import State, StateError, Stateful, array
 from uflp.uncertainty.base import Uncertainty
 
 Score = Callable[[np.ndarray], np.ndarray]
@@ -21,7 +22,7 @@ _TOGETHER = 256
 _FEW = 10_000
 
 
-class Search(Protocol):
+class Search(Stateful, Protocol):
     """Finds the entry with the highest score."""
 
     def added(self, entry: int, key: object) -> None:
@@ -74,6 +75,15 @@ class _Items:
             return self._history.live()
         return np.flatnonzero(self._latest >= self._history.oldest)
 
+    def state(self) -> State:
+        """Returns which entry stands for each state."""
+        return {} if self._latest is None else {"latest": self._latest}
+
+    def load(self, state: State) -> None:
+        """Takes the same of an equal history."""
+        if self._latest is not None:
+            self._latest = array(state["latest"], self._latest, "latest")
+
 
 class Scan:
     """Scores every distinct state: for uncertainties that may rise. O(|H|), or O(ids)."""
@@ -91,6 +101,14 @@ class Scan:
         items = self._items.live()
         item = items[argmax(self._score(self._items.keys(items)), rng)]
         return int(self._items.entries(item))
+
+    def state(self) -> State:
+        """Returns what is searched."""
+        return self._items.state()
+
+    def load(self, state: State) -> None:
+        """Takes what was searched."""
+        self._items.load(state)
 
 
 class Bounds:
@@ -139,6 +157,19 @@ class Bounds:
                 return int(self._items.entries(items[:1])[0])
             together = min(2 * together, _TOGETHER)
 
+    def state(self) -> State:
+        """Returns what is searched, and the bounds: which of equals is drawn hangs on them."""
+        return {**self._items.state(), "bounds": self._bounds}
+
+    def load(self, state: State) -> None:
+        """Takes what was searched, and the bounds."""
+        self._items.load(state)
+        bounds = state["bounds"]
+        if self._ids is None and len(bounds) < _blocks(len(self._history)):
+            raise StateError("there are more entries than bounds")
+        like = self._bounds if self._ids is not None else np.empty((len(bounds), _BLOCK))
+        self._take(array(bounds, like, "bounds"))
+
     def _draw_highest(self, rng: np.random.Generator) -> tuple[int, int]:
         """Draws a place that has the highest bound, each of several equally likely."""
         blocks = np.flatnonzero(self._highest == self._highest.max())
@@ -184,11 +215,15 @@ class Bounds:
         if len(self._history) <= self._bounds.size:
             return
         live = np.arange(self._history.oldest, self._history.newest)
-        bounds = self._bounds.ravel()[live % self._bounds.size]
-        self._bounds = np.full((2 * len(self._bounds), _BLOCK), -np.inf)
-        self._bounds.ravel()[live % self._bounds.size] = bounds
-        self._highest = self._bounds.max(axis=1)
-        self._ties = np.count_nonzero(self._bounds == self._highest[:, None], axis=1)
+        bounds = np.full((2 * len(self._bounds), _BLOCK), -np.inf)
+        bounds.ravel()[live % bounds.size] = self._bounds.ravel()[live % self._bounds.size]
+        self._take(bounds)
+
+    def _take(self, bounds: np.ndarray) -> None:
+        """Puts other bounds in the place of those that are there."""
+        self._bounds = bounds
+        self._highest = bounds.max(axis=1)
+        self._ties = np.count_nonzero(bounds == self._highest[:, None], axis=1)
 
 
 def argmax(values: np.ndarray, rng: np.random.Generator) -> int:

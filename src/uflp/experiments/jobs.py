@@ -1,18 +1,21 @@
-"""Many runs, one to a core at a time; finished ones are never run again."""
+"""Many runs, one to a core at a time; finished ones are never run again, others go on."""
 
 from __future__ import annotations
 
 import json
 import multiprocessing
 import os
-import shutil
+import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uflp.training.records import CONFIG, METRICS, SUMMARY, described
+from uflp.experiments.recorded import read_object
+from uflp.training.checkpoints import move_aside
+from uflp.training.interruption import Interrupted, Interruption
+from uflp.training.records import CONFIG, METRICS, SUMMARY, described, difference
 from uflp.training.settings import RunSettings
 from uflp.training.train import train
 
@@ -33,29 +36,34 @@ class Job:
 
     def summary(self) -> dict[str, Any] | None:
         """Returns the outcome of the finished run, None if it is still to be made."""
-        return None if self.unfinished() else _read(self.folder / SUMMARY)
+        return None if self.unfinished() else read_object(self.folder / SUMMARY)
 
     def unfinished(self) -> str | None:
         """Returns why the run has to be made, None if it is there already."""
         if not self.folder.exists():
             return "it is new"
-        config = _read(self.folder / CONFIG)
+        config = read_object(self.folder / CONFIG)
         if config is None:
             return "its config.json is missing or damaged"
         # What JSON makes of the settings, so that tuples compare equal to lists.
         wanted = json.loads(json.dumps(described(self.settings, self.stop_at_return)))
         for key, value in wanted.items():
             if config.get(key) != value:
-                return f"it was made otherwise: {_difference(config.get(key), value, key)}"
-        if _read(self.folder / SUMMARY) is None or not (self.folder / METRICS).exists():
+                return f"it was made otherwise: {difference(config.get(key), value, key)}"
+        if read_object(self.folder / SUMMARY) is None or not (self.folder / METRICS).exists():
             return "it was interrupted"
         return None
+
+    def begun(self) -> bool:
+        """Returns whether the folder holds part of this very run, so that it can go on."""
+        return self.unfinished() == "it was interrupted" and not (self.folder / SUMMARY).exists()
 
 
 def run_jobs(jobs: Sequence[Job]) -> Iterator[dict[str, Any]]:
     """Makes runs in processes of their own; yields each summary as it comes in.
 
-    A folder that holds part of a run, or another run, is cleared first.
+    A run that was begun goes on from its checkpoint; what else is in a folder is moved aside. A
+    signal lets every process save its run first.
     """
     # A forked child would inherit JAX's threads in an unusable state.
     context = multiprocessing.get_context("spawn")
@@ -63,29 +71,33 @@ def run_jobs(jobs: Sequence[Job]) -> Iterator[dict[str, Any]]:
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
         futures = [pool.submit(_run, job) for job in jobs]
         try:
-            for future in as_completed(futures):
-                yield future.result()
+            with Interruption(at_once=True):
+                for future in as_completed(futures):
+                    yield future.result()
+        except (KeyboardInterrupt, Interrupted):
+            # A signal may have come to this process alone.
+            for child in multiprocessing.active_children():
+                if child.pid is not None:
+                    os.kill(child.pid, signal.SIGTERM)
+            raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
+_stopping = False
+
+
 def _run(job: Job) -> dict[str, Any]:
-    shutil.rmtree(job.folder, ignore_errors=True)
-    return train(job.settings, out=job.folder, stop_at_return=job.stop_at_return).summary
-
-
-def _read(path: Path) -> dict[str, Any] | None:
+    global _stopping
+    if _stopping:  # This one was in the queue already when the signal came.
+        raise Interrupted
+    resume = job.begun()
+    if not resume and job.folder.is_dir() and any(job.folder.iterdir()):
+        move_aside(job.folder, "old")
     try:
-        value = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _difference(have: Any, want: Any, key: str) -> str:
-    """Names the first setting that differs."""
-    if isinstance(have, dict) and isinstance(want, dict):
-        for name in {**want, **have}:
-            if have.get(name) != want.get(name):
-                return _difference(have.get(name), want.get(name), name)
-    return f"{key} was {have}, not {want}"
+        return train(
+            job.settings, out=job.folder, stop_at_return=job.stop_at_return, resume=resume
+        ).summary
+    except (KeyboardInterrupt, Interrupted):
+        _stopping = True
+        raise

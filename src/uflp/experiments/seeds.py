@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from uflp.experiments.jobs import Job, run_jobs
-from uflp.training.records import SUMMARY, claim, write_json
+from uflp.experiments.recorded import read_object, resolved
+from uflp.training.records import SUMMARY, claim, described, write_json
 from uflp.training.settings import RunSettings
 from uflp.types import UsageError
+
+SEEDS = "seeds.json"
 
 
 def train_seeds(
@@ -19,19 +22,48 @@ def train_seeds(
 ) -> Iterator[dict[str, Any]]:
     """Trains the seeds, one to a core at a time; yields each summary as it comes in.
 
-    Writes `seed-0/ …` below `out`, and one `summary.json` above them at the end.
+    Writes `seed-0/ …` below `out`, and one `summary.json` above them at the end; until then,
+    `seeds.json` is there to tell which seeds they are.
     """
     claim(out)
-    summaries = {}
+    write_json(out / SEEDS, {**described(settings, stop_at_return), "seeds": list(seeds)})
     try:
-        for summary in run_jobs(seed_jobs(settings, seeds, out, stop_at_return)):
-            summaries[summary["seed"]] = summary
-            yield summary
+        yield from _finish(settings, seeds, out, stop_at_return)
     except UsageError:
         with contextlib.suppress(OSError):
+            (out / SEEDS).unlink()
             out.rmdir()
         raise
+
+
+def resume_seeds(out: Path) -> Iterator[dict[str, Any]]:
+    """Goes on with seeds that were interrupted; yields the summaries of all of them."""
+    config = read_object(out / SEEDS) or {}
+    seeds = config.get("seeds")
+    if not isinstance(seeds, list) or not all(type(seed) is int and seed >= 0 for seed in seeds):
+        raise UsageError(f"{out / SEEDS} is not a record of seeds")
+    settings, stop_at_return = resolved(config, out / SEEDS)
+    yield from _finish(settings, seeds, out, stop_at_return)
+
+
+def _finish(
+    settings: RunSettings, seeds: Sequence[int], out: Path, stop_at_return: float | None
+) -> Iterator[dict[str, Any]]:
+    """Makes what is missing, and sums up."""
+    summaries = {}
+    missing = []
+    for job in seed_jobs(settings, seeds, out, stop_at_return):
+        summary = job.summary()
+        if summary is None:
+            missing.append(job)
+        else:
+            summaries[job.settings.seed] = summary
+            yield summary
+    for summary in run_jobs(missing):
+        summaries[summary["seed"]] = summary
+        yield summary
     write_json(out / SUMMARY, combined(settings, [summaries[seed] for seed in seeds], out))
+    (out / SEEDS).unlink(missing_ok=True)
 
 
 def seed_jobs(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
 
+from uflp.state import Block, Rows, State, StateError, number, spans
 from uflp.types import Snapshot, UsageError
 
 DEFAULT_ENTRIES = 1_000_000
@@ -96,6 +98,44 @@ class History:
         row = entry % self._rows
         return Snapshot(self.simulator, self._store.get(row), float(self._scores[row]))
 
+    def state(self) -> State:
+        """Returns the entries, and where the data of the oldest one begins."""
+        start = self._store.start(self.oldest % self._rows) if len(self) else 0
+        return {
+            "start": start,
+            "rows": Rows("history", self.oldest, self.newest + 1, self._blocks),
+        }
+
+    def load(self, state: State) -> None:
+        """Takes the entries of an equal history: they are added again, to the same places."""
+        rows: Rows = state["rows"]
+        self.oldest, self.newest = rows.first, rows.first - 1
+        self._store.begin(number(state, "start"))
+        for first, _, columns in rows.blocks(rows.first):
+            keys, data = columns["keys"], columns["data"].tobytes()
+            if keys.shape[1:] != self._keys.shape[1:] or keys.dtype != self._keys.dtype:
+                raise StateError("the keys of the history are of another kind")
+            ends = np.cumsum(columns["sizes"]).tolist()
+            for row in range(max(0, rows.first - first), len(keys)):
+                snapshot = data[ends[row - 1] if row else 0 : ends[row]]
+                score = float(columns["scores"][row])
+                self.add(Snapshot(self.simulator, snapshot, score), keys[row])
+        if (self.oldest, self.newest) != (rows.first, rows.stop - 1):
+            raise StateError("the entries of the history do not fit into it")
+
+    def _blocks(self, first: int) -> Iterator[Block]:
+        width = self._keys[:1].nbytes + self.nbytes // max(1, len(self))
+        for entries in spans(first, self.newest + 1, width):
+            rows = entries % self._rows
+            data = [self._store.get(row) for row in rows]
+            columns = {
+                "keys": self._keys[rows],
+                "scores": self._scores[rows],
+                "sizes": np.array([len(item) for item in data], np.int64),
+                "data": np.frombuffer(b"".join(data), np.uint8),
+            }
+            yield Block(int(entries[0]), int(entries[-1]) + 1, columns)
+
     def _grow(self) -> None:
         rows = min(2 * self._rows, self._budget)
         live = self.live()
@@ -124,6 +164,12 @@ class _Store(Protocol):
 
     def nbytes(self, oldest: int, newest: int, rows: int) -> int: ...
 
+    def start(self, row: int) -> int:
+        """Returns where the data at a row begins, if that matters."""
+
+    def begin(self, start: int) -> None:
+        """Lets the first data that is put begin there."""
+
 
 class _Rows:
     """Data of one width, a row each."""
@@ -149,6 +195,12 @@ class _Rows:
 
     def nbytes(self, oldest: int, newest: int, rows: int) -> int:
         return (newest - oldest + 1) * self._width
+
+    def start(self, row: int) -> int:
+        return 0
+
+    def begin(self, start: int) -> None:
+        pass
 
 
 class _Ring:
@@ -195,6 +247,13 @@ class _Ring:
 
     def nbytes(self, oldest: int, newest: int, rows: int) -> int:
         return int(self._size[np.arange(oldest, newest + 1) % rows].sum()) if newest >= 0 else 0
+
+    def start(self, row: int) -> int:
+        # Without a budget nothing is evicted for want of bytes: any place does.
+        return 0 if self._budget is None else int(self._start[row])
+
+    def begin(self, start: int) -> None:
+        self._head = start
 
     def _overlaps(self, start: int, size: int, row: int) -> bool:
         """Whether writing would touch the oldest entry, or skip past it to the ring's beginning."""

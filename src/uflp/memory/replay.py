@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import gymnasium
 import numpy as np
 
 from uflp.spaces import layout
+from uflp.state import Block, Rows, State, StateError, spans
 from uflp.types import Batch, UsageError
 
 _WORD = 4  # bytes
@@ -66,3 +68,23 @@ class Replay:
         rows = (uniforms * len(self)).astype(np.intp)
         # `clip` spares a check of what is in range.
         return self._words.take(rows, axis=0, mode="clip")
+
+    def state(self) -> State:
+        """Returns the rows."""
+        return {"rows": Rows("replay", self._added - len(self), self._added, self._blocks)}
+
+    def load(self, state: State) -> None:
+        """Takes the rows of an equal replay."""
+        rows: Rows = state["rows"]
+        for first, stop, columns in rows.blocks(rows.first):
+            words = columns["words"]
+            if words.dtype != np.uint32 or words.shape[1:] != self._words.shape[1:]:
+                raise StateError("the rows of the replay have another layout")
+            # Rows that had been dropped since their block was written are overwritten again.
+            self._words[np.arange(first, stop) % len(self._rows)] = words
+        self._added = rows.stop
+
+    def _blocks(self, first: int) -> Iterator[Block]:
+        for numbers in spans(first, self._added, self.row.itemsize):
+            words = self._words[numbers % len(self._rows)]
+            yield Block(int(numbers[0]), int(numbers[-1]) + 1, {"words": words})

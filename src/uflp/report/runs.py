@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,9 @@ from uflp.training.records import CONFIG, METRICS, SUMMARY
 
 RETURN = "eval_return_mean"
 """The column of `metrics.csv` that learning curves show unless another is named."""
+
+# Runs that were moved aside for others of their name.
+_ASIDE = re.compile(r"\.old-\d+$")
 
 Ending = Literal["budget", "goal", "cut"]
 
@@ -78,15 +82,18 @@ class RunRecord:
     def ending(self) -> Ending:
         """How the run ended: `budget` spent, stopped at its `goal`, or `cut` short.
 
-        A run ended at its goal if it has a summary, spent less than its budget, and its last
-        evaluation reached the target return (or it had no target: then whoever stopped it and
-        let it write a summary meant to). Every other run with budget left was cut short.
+        The summary says so. One of a version that did not: there a run ended at its goal if it
+        spent less than its budget, and its last evaluation reached the target return, if any.
         """
+        summary = self.summary or {}
+        if summary.get("stopped") == "goal":
+            return "goal"
         if self.queries >= self.budget:
             return "budget"
-        last = self.metrics[RETURN][-1]
-        reached = self.target is None or last >= self.target
-        return "goal" if self.summary is not None and reached else "cut"
+        if self.summary is None or "stopped" in summary:
+            return "cut"
+        reached = self.target is None or self.metrics[RETURN][-1] >= self.target
+        return "goal" if reached else "cut"
 
     @property
     def area(self) -> float:
@@ -128,7 +135,8 @@ def _candidates(directories: Sequence[Path], skipped: list[Skipped]) -> list[Pat
 
     found: dict[Path, Path] = {}
     for directory in directories:
-        for parent, _, files in os.walk(directory, onerror=closed):
+        for parent, folders, files in os.walk(directory, onerror=closed):
+            folders[:] = [name for name in folders if not _ASIDE.search(name)]
             path = Path(parent)
             # Many programs keep a config.json: alone, it counts only if a run wrote it.
             if METRICS in files or (CONFIG in files and _is_config(path / CONFIG)):

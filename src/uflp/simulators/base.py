@@ -9,6 +9,7 @@ from typing import Any, Literal
 import gymnasium
 
 from uflp.simulators.projection import Projection
+from uflp.state import State
 from uflp.types import Snapshot
 
 RandomnessMode = Literal["fresh", "exact"]
@@ -95,6 +96,13 @@ class Simulator(gymnasium.Env[Any, Any]):
     def metrics(self) -> dict[str, float]:
         """Returns what this simulator adds to a run's metrics; cumulative, never rolled back."""
         return {}
+
+    def logs(self) -> State:
+        """Returns what `metrics` is made of: no snapshot holds it, and a resumed run needs it."""
+        return {}
+
+    def load_logs(self, logs: State) -> None:
+        """Takes the logs of an equal simulator."""
 
     @abstractmethod
     def _reset(self, seed: int | None) -> tuple[Any, dict[str, Any]]: ...

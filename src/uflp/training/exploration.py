@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from uflp.simulators.projection import Projection
+from uflp.state import State, array, number
 
 EXPLORATION = "exploration.npz"
 
@@ -104,6 +105,25 @@ class Exploration:
                 with archive.open(f"{name}.npy", "w") as file:
                     np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
         temporary.replace(path)
+
+    def state(self) -> State:
+        """Returns the counts so far."""
+        self._count()
+        return {
+            "counts": self._counts,
+            "ends": self._ends,
+            "slice": self._slice,
+            "periods": self._periods,
+            "passed": self._passed,
+        }
+
+    def load(self, state: State) -> None:
+        """Takes the counts of an equal run."""
+        self._counts = array(state["counts"], self._counts)
+        self._ends = array(state["ends"], self._ends)
+        self._slice = number(state, "slice")
+        self._periods = number(state, "periods")
+        self._passed = number(state, "passed")
 
     def _count(self) -> None:
         for row, pending in enumerate((self._visited, self._restarted)):

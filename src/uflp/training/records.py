@@ -6,24 +6,38 @@ import csv
 import importlib.metadata
 import json
 import math
+import os
 import platform
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Literal
 
 from uflp.training.events import EventFile
 from uflp.training.exploration import EXPLORATION, Exploration
+from uflp.training.lock import LOCK, Lock
 from uflp.training.run import Row
 from uflp.training.settings import RunSettings
-from uflp.types import UsageError
+from uflp.training.state_file import sync_folder
+from uflp.types import RunError, UsageError
 
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.csv", "summary.json"
+CHECKPOINT = "checkpoint"
+AGENT = "agent.state"
+Stopped = Literal["budget", "goal", "callback"]
+_TEMPORARY, _PROBE = ".tmp", ".write-probe"
+_NOTHING = {LOCK, CONFIG + _TEMPORARY, _PROBE}
 _LIBRARIES = ("uflp", "jax", "optax", "numpy", "gymnasium", "bsuite")
 
 
 class RunFolder:
-    """The folder that one run writes, row by row, so that nothing is lost when it stops."""
+    """The folder that one run writes, row by row, so that nothing is lost when it stops.
+
+    Attributes:
+        path: of the folder.
+        identity: what decides the run's numbers, as JSON.
+    """
 
     def __init__(
         self,
@@ -32,6 +46,8 @@ class RunFolder:
         stop_at_return: float | None = None,
         simulator: str | None = None,
         exploration: Exploration | None = None,
+        *,
+        resume: bool = False,
     ):
         """Makes the folder; refuses one that holds another run, or that cannot be written.
 
@@ -41,33 +57,69 @@ class RunFolder:
             stop_at_return: see `train`.
             simulator: stamp of the simulator, which records what was drawn for it from the seed.
             exploration: the record of where the run has been, if it keeps one.
+            resume: whether the folder holds part of this very run, which goes on.
         """
-        claim(path)
         self.path = path
         self._columns: list[str] | None = None
         self._exploration = exploration
+        decisive = {**described(settings, stop_at_return), "simulator": simulator}
+        self.identity = json.dumps(decisive)
+        if not resume:
+            claim(path)
+        self._lock = Lock(path)
+        if resume:
+            self._check()
+        else:
+            write_json(
+                path / CONFIG,
+                {
+                    **decisive,
+                    "versions": {"python": platform.python_version()} | _versions(),
+                    "git_revision": _git_revision(),
+                },
+            )
         self._events = EventFile(path)
-        write_json(
-            path / CONFIG,
-            {
-                **described(settings, stop_at_return),
-                "simulator": simulator,
-                "versions": {"python": platform.python_version()} | _versions(),
-                "git_revision": _git_revision(),
-            },
-        )
+
+    def __enter__(self) -> RunFolder:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._lock.release()
+
+    def _check(self) -> None:
+        """Refuses to go on with what is finished."""
+        if (self.path / SUMMARY).exists():
+            self._lock.release()
+            raise UsageError(f"{self.path} holds a finished run: there is nothing to resume")
+
+    def rewrite(self, rows: Sequence[Row]) -> None:
+        """Puts the rows of a checkpoint in the place of those that were written since."""
+        (self.path / METRICS).unlink(missing_ok=True)
+        for row in rows:
+            self._append(row)
 
     def append(self, row: Row) -> None:
         """Adds one row to the metrics and events, and now and then the exploration so far."""
+        try:
+            self._append(row)
+            self._events.append(row)
+            if self._exploration is not None and self._exploration.between_slices:
+                self._exploration.write(self.path / EXPLORATION)
+        except OSError as error:
+            raise RunError(f"{error.filename} cannot be written: {error.strerror}") from error
+
+    def _append(self, row: Row) -> None:
         with (self.path / METRICS).open("a", newline="") as file:
             writer = csv.DictWriter(file, fieldnames=self._columns or list(row))
             if self._columns is None:
                 self._columns = list(row)
                 writer.writeheader()
             writer.writerow({key: _cell(value) for key, value in row.items()})
-        self._events.append(row)
-        if self._exploration is not None and self._exploration.between_slices:
-            self._exploration.write(self.path / EXPLORATION)
 
     def finish(self, summary: dict[str, Any]) -> None:
         """Writes `summary.json`, which says that the run is complete, after all else."""
@@ -85,15 +137,27 @@ def described(settings: RunSettings, stop_at_return: float | None) -> dict[str, 
     }
 
 
+def difference(have: Any, want: Any, key: str = "everything") -> str:
+    """Returns a phrase about the first setting that differs."""
+    if isinstance(have, dict) and isinstance(want, dict):
+        for name in {**want, **have}:
+            if have.get(name) != want.get(name):
+                return difference(have.get(name), want.get(name), name)
+    return f"{key} was {have}, not {want}"
+
+
 def claim(path: Path) -> None:
-    """Makes an empty folder, or says in one sentence why it cannot be had."""
+    """Makes an empty folder, or says in one sentence why it cannot be had.
+
+    What a run leaves that was ended before it wrote its `config.json` counts for nothing.
+    """
     try:
         if path.exists() and not path.is_dir():
             raise UsageError(f"{path} is a file: choose another --out")
-        if path.is_dir() and any(path.iterdir()):
+        if path.is_dir() and {item.name for item in path.iterdir()} - _NOTHING:
             raise UsageError(f"{path} already holds something: choose another --out, or remove it")
         path.mkdir(parents=True, exist_ok=True)
-        probe = path / ".write-probe"
+        probe = path / _PROBE
         probe.touch()
         probe.unlink()
     except OSError as error:
@@ -101,9 +165,21 @@ def claim(path: Path) -> None:
 
 
 def summarize(
-    settings: RunSettings, rows: Sequence[Row], seconds: float, folder: Path | None
+    settings: RunSettings,
+    rows: Sequence[Row],
+    seconds: float,
+    folder: Path | None,
+    stopped: Stopped = "budget",
 ) -> dict[str, Any]:
-    """Returns what a finished run comes to."""
+    """Returns what a finished run comes to.
+
+    Args:
+        settings: of the run.
+        rows: its metrics.
+        seconds: time that it took.
+        folder: where it was written.
+        stopped: why it ended: `budget` spent, `goal` (`stop_at_return`) reached, or `callback`.
+    """
     target = settings.loop.target_return
     reached = [
         row["queries"] for row in rows if target is not None and row["eval_return_mean"] >= target
@@ -118,6 +194,7 @@ def summarize(
     return {
         **settings.names(),
         "queries": queries,
+        "stopped": stopped,
         "queries_to_target": reached[0] if reached else None,
         "target_return": target,
         "final_return": returns[-1] if returns else None,
@@ -132,9 +209,13 @@ def summarize(
 
 def write_json(path: Path, value: Any) -> None:
     """Writes a JSON file in one piece: a reader sees the old one or the new one."""
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n")
+    temporary = path.with_name(path.name + _TEMPORARY)
+    with temporary.open("w") as file:
+        file.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
     temporary.replace(path)
+    sync_folder(path.parent)
 
 
 def _cell(value: Any) -> Any:

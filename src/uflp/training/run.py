@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import gymnasium
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from uflp import spaces
-from uflp.collection import Actor, Rollout, Start, UncertaintyFirst
+from uflp.collection import Actor, FailedRolloutError, Rollout, Start, UncertaintyFirst
 from uflp.memory import History, MonteCarlo, OneStep, Replay, Targets
 from uflp.randomness import Randomness
+from uflp.state import State, Stateful, number
+from uflp.training.compiled import compiled, learner_state, loaded_learner
 from uflp.training.evaluation import evaluate
 from uflp.training.exploration import Exploration
 from uflp.training.settings import RunSettings
-from uflp.types import Transition
+from uflp.training.tally import BadNumberError, Tally, require_finite
+from uflp.types import RunError, Transition
 from uflp.uncertainty import Uncertainty
-
-if TYPE_CHECKING:
-    from uflp.agents.base import Agent
 
 Row = dict[str, Any]
 
 
-class BadNumberError(ArithmeticError):
-    """A reward, a loss or a return was not finite; the message says which, and at which query."""
+PATIENCE = 10
+"""Rollouts in a row that a simulator may fail in before the run gives up."""
+
+
+class SimulatorFailedError(RunError):
+    """The simulator raises errors, and fresh resets do not help."""
 
 
 class Run:
@@ -37,7 +39,6 @@ class Run:
     Attributes:
         queries: steps of the training simulator so far.
         sgd_steps: SGD steps so far.
-        positive_rewards: queries so far whose reward was positive.
         learner: the agent's present state.
         exploration: where it has been, None where the simulator offers no picture of that.
     """
@@ -48,15 +49,17 @@ class Run:
         self.settings = settings
         self.queries = 0
         self.sgd_steps = 0
-        self.positive_rewards = 0
         loop = settings.loop
         self.randomness = Randomness(settings.seed)
         self.simulator = settings.simulator.make(settings.seed)
         self.evaluation_simulator = settings.simulator.make(settings.seed)
         space, actions = self.simulator.observation_space, int(self.simulator.action_space.n)
         self._dtype = spaces.layout(space)[1]
+        self._floats = np.issubdtype(self._dtype, np.floating)
         self.replay = Replay(space, min(loop.replay_size, loop.queries))
-        self.agent, self._learn_and_look = _compiled(settings.learner, space, actions, self.replay)
+        self.agent, self._learn_and_look = compiled(
+            settings.learner, space, actions, self.replay.row
+        )
         self.learner = self.agent.init(jax.random.key(self.randomness.integer("agent")))
         self.uncertainty: Uncertainty | None = None
         if settings.uncertainty is not None:
@@ -91,30 +94,38 @@ class Run:
         )
         projection = self.simulator.projection
         self.exploration = None if projection is None else Exploration(projection)
-        # The state to act in next: its values come with an update at less than a call's cost.
-        self._next_observation: Any = None
+        # Values of the state to act in at query `_looked_at`: they come with an update at less than
+        # a call's cost.
+        self._looked_at = -1
         self._next_values = np.empty(0)
-        self._losses: list[float] = []
-        self._returns: list[float] = []
-        self._return = 0.0
+        self.tally = Tally()
+        self._started = time.perf_counter()
 
-    def train(self) -> Iterator[Row]:
-        """Runs until the budget is spent; yields a row of metrics after each evaluation."""
+    def train(self, pause: Callable[[], None] = lambda: None) -> Iterator[Row]:
+        """Runs until the budget is spent; yields a row of metrics after each evaluation.
+
+        Args:
+            pause: called before each query, where the run is in a state that can be saved.
+        """
         loop = self.settings.loop
-        started = time.perf_counter()
         # Products this small lose more to handing work between threads than they gain from it.
         with threadpool_limits(1):
             while self.queries < loop.queries:
-                if self.rollout.over:
-                    self._begin(self._start())
-                transition = self.rollout.step(self.queries)
+                try:
+                    if self.rollout.over:
+                        self._begin(self._start())
+                    pause()
+                    transition = self.rollout.step(self.queries)
+                except FailedRolloutError as failure:
+                    self._drop(failure)
+                    continue
                 self.queries += 1
                 self._count(transition)
                 self.targets.add(transition)
                 if self.queries % loop.sgd_period == 0 and len(self.replay) >= self._min_replay:
                     self._learn()
                 if self.queries % loop.eval_period == 0 or self.queries == loop.queries:
-                    yield self._row(time.perf_counter() - started)
+                    yield self._row()
 
     def predict(self, observations: np.ndarray) -> np.ndarray:
         """Returns action values of every ensemble member, [M, B, A].
@@ -128,21 +139,80 @@ class Run:
 
     def values(self, observation: Any) -> np.ndarray:
         """Returns action values of one observation by every ensemble member, [M, A]."""
-        if observation is self._next_observation:
+        if self._looked_at == self.queries:
             return self._next_values
         return self.predict(np.asarray(observation)[None])[:, 0]
 
+    @property
+    def seconds(self) -> float:
+        """Time spent on the run so far, also before it was resumed."""
+        return time.perf_counter() - self._started
+
+    def state(self) -> State:
+        """Returns all that decides the rest of the run, settings aside; only while paused."""
+        return {
+            "seconds": self.seconds,
+            "queries": self.queries,
+            "sgd_steps": self.sgd_steps,
+            "looked_at": self._looked_at,
+            "next_values": self._next_values,
+            "learner": learner_state(self.learner),
+            **{name: part.state() for name, part in self._parts().items()},
+        }
+
+    def load(self, state: State) -> None:
+        """Takes the state of an equal run; what follows is what would have followed there."""
+        self._started = time.perf_counter() - state["seconds"]
+        self.queries = number(state, "queries")
+        self.sgd_steps = number(state, "sgd_steps")
+        self._looked_at = state["looked_at"]
+        self._next_values = state["next_values"]
+        self.learner = loaded_learner(state["learner"], self.learner)
+        for name, part in self._parts().items():
+            part.load(state[name])
+
+    def check_parameters(self) -> None:
+        """Raises an error if any of the learner's numbers is not finite."""
+        for leaf in learner_state(self.learner)["leaves"]:
+            if not np.isfinite(leaf).all():
+                raise BadNumberError(f"a parameter was not finite at query {self.queries}")
+
+    def _parts(self) -> dict[str, Stateful]:
+        """Returns the parts that change as the run goes on."""
+        parts: dict[str, Stateful | None] = {
+            "tally": self.tally,
+            "replay": self.replay,
+            "targets": self.targets,
+            "uncertainty": self.uncertainty,
+            "history": self.history,
+            "rule": self.rule,
+            "rollout": self.rollout,
+            "exploration": self.exploration,
+        }
+        return {name: part for name, part in parts.items() if part is not None}
+
     def _start(self) -> Start:
         """Decides where the next rollout begins."""
-        if self.rule is None or not self.history:
+        if self.rule is None or not self.history or self.tally.failures:
             return Start()
         rng = self.randomness.at("restart", self.rollout.rollouts)
         return Start() if rng.random() <= self.settings.loop.p_init else self.rule.choose(rng)
 
     def _begin(self, start: Start) -> None:
         self.rollout.begin(start)
+        self._check(self.rollout.observation)
         if start.entry is not None and self.exploration is not None:
             self.exploration.restart(self.rollout.observation)
+
+    def _drop(self, failure: FailedRolloutError) -> None:
+        """Forgets the rollout that the simulator failed in; gives up if that goes on."""
+        self.targets.drop()
+        self.tally.drop()
+        if self.tally.failures > PATIENCE:
+            raise SimulatorFailedError(
+                f"the simulator failed in {self.tally.failures} rollouts in a row, last at query "
+                f"{self.queries} with {failure.__cause__!r}"
+            ) from failure.__cause__
 
     def _learn(self) -> None:
         """Takes one SGD step."""
@@ -150,54 +220,52 @@ class Run:
         sample = self.replay.sample(self.randomness.uniforms("replay", self.sgd_steps, size))
         seen = np.asarray(self.rollout.observation, self._dtype)
         self.learner, loss, values = self._learn_and_look(self.learner, sample, seen)
-        self._next_observation, self._next_values = self.rollout.observation, np.asarray(values)
+        # The next rollout begins elsewhere.
+        self._looked_at = -1 if self.rollout.over else self.queries
+        self._next_values = np.asarray(values)
         self.sgd_steps += 1
-        self._losses.append(np.asarray(loss).item())
-        if not math.isfinite(self._losses[-1]):
-            raise BadNumberError(f"the loss was {self._losses[-1]} at query {self.queries}")
+        value = np.asarray(loss).item()
+        require_finite("the loss", value, self.queries)
+        self.tally.loss(value)
 
     def _count(self, transition: Transition) -> None:
-        if not math.isfinite(transition.reward):
-            raise BadNumberError(f"the reward was {transition.reward} at query {self.queries}")
+        require_finite("the reward", transition.reward, self.queries)
+        self.tally.reward(transition.reward, self.rollout.over)
+        self._check(transition.next_observation)
         if self.exploration is not None:
             self.exploration.visit(transition.observation)
-        self.positive_rewards += transition.reward > 0
-        self._return += transition.reward
-        if self.rollout.over:
-            self._returns.append(self._return)
-            self._return = 0.0
 
-    def _row(self, seconds: float) -> Row:
+    def _check(self, observation: Any) -> None:
+        if self._floats:
+            require_finite("the observation", observation, self.queries)
+
+    def _row(self) -> Row:
         """Evaluates, and sums up what has happened since the last row."""
+        self.check_parameters()
         result = evaluate(
             self.evaluation_simulator,
             self.predict,
             self.settings.loop.eval_episodes,
             self.randomness.at("evaluation", self.queries),
         )
-        if not math.isfinite(result.mean):
-            raise BadNumberError(f"an evaluation returned {result.mean} at query {self.queries}")
-        row = {
+        require_finite("the return of an evaluation", result.mean, self.queries)
+        if self.exploration is not None:
+            self.exploration.evaluated(self.queries)
+        return {
             "queries": self.queries,
-            "wall_seconds": round(seconds, 3),
+            "wall_seconds": round(self.seconds, 3),
             "rollouts": self.rollout.rollouts,
             "restarts": self.rollout.restarts,
             "sgd_steps": self.sgd_steps,
             "eval_return_mean": result.mean,
             "eval_return_std": result.std,
             "eval_episodes": result.episodes,
-            "train_return_mean": float(np.mean(self._returns)) if self._returns else math.nan,
-            "loss": float(np.mean(self._losses)) if self._losses else math.nan,
+            **self.tally.row(),
             "history_size": len(self.history) if self.history is not None else 0,
             "replay_size": len(self.replay),
-            "positive_rewards": self.positive_rewards,
+            "positive_rewards": self.tally.positive_rewards,
             **self.simulator.metrics(),
         }
-        if self.exploration is not None:
-            self.exploration.evaluated(self.queries)
-        self._losses.clear()
-        self._returns.clear()
-        return row
 
     def _local_access(self, actions: int) -> tuple[History | None, UncertaintyFirst | None]:
         """Makes the history and the restart rule; under online access there are none."""
@@ -229,32 +297,3 @@ class Run:
     @property
     def _min_replay(self) -> int:
         return self.settings.loop.min_replay or self.settings.loop.learning_batch
-
-
-LearnAndLook = Callable[[Any, np.ndarray, np.ndarray], tuple[Any, Any, Any]]
-
-_COMPILED: dict[tuple[Any, str, int], tuple[Agent, LearnAndLook]] = {}
-
-
-def _compiled(
-    learner: Any, space: gymnasium.Space, actions: int, replay: Replay
-) -> tuple[Agent, LearnAndLook]:
-    """Makes an agent, and one function for its update and the values of one observation after it.
-
-    Those made last are kept, so that the next seed need not compile them again.
-    """
-    import jax
-
-    from uflp.agents.batches import unpack
-
-    key = (learner, repr(space), actions)
-    if key not in _COMPILED:
-        _COMPILED.clear()
-        agent, row = learner.make(space, actions), replay.row
-
-        def learn_and_look(state: Any, sample: Any, observation: Any) -> tuple[Any, Any, Any]:
-            state, loss = agent.update(state, unpack(sample, row))
-            return state, loss, agent.predict(state, observation[None])[:, 0]
-
-        _COMPILED[key] = agent, jax.jit(learn_and_look, donate_argnums=0)
-    return _COMPILED[key]

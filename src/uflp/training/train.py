@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,12 @@ from typing import Any
 import numpy as np
 
 from uflp.agents.compute import configure
-from uflp.training.records import RunFolder, summarize
-from uflp.training.run import Row, Run
+from uflp.training.interruption import Interruption, resume_command
+from uflp.training.records import RunFolder, Stopped, summarize
+from uflp.training.run import Row, Run, SimulatorFailedError
+from uflp.training.saving import DEFAULT_SECONDS, Saver
 from uflp.training.settings import RunSettings
+from uflp.types import UsageError
 
 Callback = Callable[[Row], Any]
 """Called with each row of metrics; a true answer ends the run."""
@@ -49,6 +51,8 @@ def train(
     out: Path | None = None,
     stop_at_return: float | None = None,
     callback: Callback | None = None,
+    checkpoint_seconds: float = DEFAULT_SECONDS,
+    resume: bool = False,
 ) -> Result:
     """Trains to the end of the budget, or until an evaluation satisfies a reason to stop.
 
@@ -57,28 +61,70 @@ def train(
         out: the run folder to write; None writes nothing.
         stop_at_return: ends the run at the first evaluation whose mean return reaches it.
         callback: called after each evaluation; a true answer ends the run.
+        checkpoint_seconds: wall-clock time from one checkpoint in the folder to the next.
+        resume: goes on with the run that `out` holds part of.
+
+    Raises:
+        Interrupted: if a signal asked for the end; the run was saved, and can be resumed.
+        RunError: if the run cannot go on.
     """
+    if not checkpoint_seconds >= 0:
+        raise UsageError(f"checkpoint_seconds must not be negative, not {checkpoint_seconds}")
     configure()
-    started = time.perf_counter()
     # The run first: parts that turn out not to fit together leave no folder behind.
     run = Run(settings)
-    folder = None
-    if out is not None:
-        stamp, exploration = run.simulator.stamp, run.exploration
-        folder = RunFolder(out, settings, stop_at_return, stamp, exploration)
-    rows: list[Row] = []
-    for row in run.train():
-        rows.append(row)
-        if folder is not None:
+    goal = math.inf if stop_at_return is None else stop_at_return
+    if out is None:
+        rows: list[Row] = []
+        stopped = _drive(run, rows.append, goal, callback)
+        return _result(settings, rows, summarize(settings, rows, run.seconds, None, stopped), None)
+    stamp, exploration = run.simulator.stamp, run.exploration
+    with (
+        RunFolder(out, settings, stop_at_return, stamp, exploration, resume=resume) as folder,
+        Interruption() as interruption,
+    ):
+        rows = []
+        saver = Saver(run, rows, folder, interruption, checkpoint_seconds)
+        if resume:
+            rows += saver.resume()
+            folder.rewrite(rows)
+
+        def keep(row: Row) -> None:
+            rows.append(row)
             folder.append(row)
-        stop = callback is not None and callback(row)
-        if stop or row["eval_return_mean"] >= (
-            math.inf if stop_at_return is None else stop_at_return
-        ):
-            break
-    summary = summarize(settings, rows, time.perf_counter() - started, out)
-    if folder is not None:
+
+        try:
+            stopped = _drive(run, keep, goal, callback, saver.pause)
+        except SimulatorFailedError as error:
+            saver.save()
+            raise SimulatorFailedError(f"{error}; {resume_command(out)}") from error.__cause__
+        summary = summarize(settings, rows, run.seconds, out, stopped) | saver.report()
+        summary["dropped_rollouts"] = run.tally.dropped_rollouts
         folder.finish(summary)
+        saver.remove()
+    return _result(settings, rows, summary, out)
+
+
+def _drive(
+    run: Run,
+    keep: Callable[[Row], None],
+    goal: float,
+    callback: Callback | None,
+    pause: Callable[[], None] = lambda: None,
+) -> Stopped:
+    """Runs to the end, and returns what ended it; `keep` is given every new row."""
+    for row in run.train(pause):
+        keep(row)
+        if callback is not None and callback(row):
+            return "callback"
+        if row["eval_return_mean"] >= goal:
+            return "goal"
+    return "budget"
+
+
+def _result(
+    settings: RunSettings, rows: Sequence[Row], summary: dict[str, Any], out: Path | None
+) -> Result:
     columns = rows[0] if rows else {}
     metrics = {key: np.array([row[key] for row in rows]) for key in columns}
     return Result(settings, summary, metrics, out)

@@ -7,11 +7,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from uflp.state import Stateful
+
 Predict = Callable[[np.ndarray], np.ndarray]
 """Action values of every ensemble member: observations [B, ...] to [M, B, A]."""
 
 
-class Uncertainty(Protocol):
+class Uncertainty(Stateful, Protocol):
     """How unsure the agent is of a state, or of each action there.
 
     A key is what is kept of a state to score it later: an id, or the observation itself.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import gymnasium
 import numpy as np
 
+from uflp.state import State, array
 from uflp.types import UsageError
 from uflp.uncertainty.base import Predict
 
@@ -67,3 +68,11 @@ class TableCounts:
     def score_states(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
         """Returns u(s) as [B]; a state's count is the sum over its actions."""
         return 1 / np.sqrt(self.visits[keys].sum(axis=-1) + self._regularization)
+
+    def state(self) -> State:
+        """Returns the counts."""
+        return {"visits": self.visits}
+
+    def load(self, state: State) -> None:
+        """Takes the counts of an equal table."""
+        self.visits = array(state["visits"], self.visits, "visits")

@@ -18,6 +18,7 @@ import numpy as np
 
 from uflp import spaces
 from uflp.registry import unknown
+from uflp.state import State, array
 from uflp.types import UsageError
 from uflp.uncertainty.base import Predict
 from uflp.uncertainty.features import FEATURES, Features
@@ -103,6 +104,16 @@ class TableCovariance:
         """Returns u(s) as [B], that of the least certain action."""
         return self.score(keys, predict).max(axis=-1)
 
+    def state(self) -> State:
+        """Returns the blocks, and the scores that follow them."""
+        return {"variance": self.variance, "blocks": [block.state() for block in self._blocks]}
+
+    def load(self, state: State) -> None:
+        """Takes what a covariance of equal features has seen."""
+        self.variance = array(state["variance"], self.variance, "variance")
+        for block, saved in zip(self._blocks, state["blocks"], strict=True):
+            block.load(saved)
+
 
 class VectorCovariance:
     """Covariance over observations of any kind; a key is the observation itself."""
@@ -154,3 +165,12 @@ class VectorCovariance:
     def score_states(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
         """Returns u(s) as [B], that of the least certain action."""
         return self.score(keys, predict).max(axis=-1)
+
+    def state(self) -> State:
+        """Returns the blocks."""
+        return {"blocks": [block.state() for block in self._blocks]}
+
+    def load(self, state: State) -> None:
+        """Takes what a covariance of equal features has seen."""
+        for block, saved in zip(self._blocks, state["blocks"], strict=True):
+            block.load(saved)

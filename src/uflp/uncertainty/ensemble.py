@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 
 from uflp import spaces
+from uflp.state import State
 from uflp.uncertainty.base import Predict
 
 
@@ -45,3 +46,10 @@ class EnsembleDisagreement:
     def score_states(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
         """Returns u(s) as [B], that of the least certain action."""
         return self.score(keys, predict).max(axis=-1)
+
+    def state(self) -> State:
+        """Returns nothing: the ensemble is the agent's."""
+        return {}
+
+    def load(self, state: State) -> None:
+        """Takes nothing."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import blas
 
+from uflp.state import State, StateError, array, number
+
 PENDING = 64
 
 
@@ -48,3 +50,19 @@ class InverseCovariance:
                 -1.0, self._columns, beta=1.0, c=self._base, lower=1, overwrite_c=1
             )
             self._pending = 0
+
+    def state(self) -> State:
+        """Returns the matrix and the corrections that wait, each transposed: as they lie."""
+        return {
+            "base": self._base.T,
+            "columns": self._columns.T,
+            "pending": self._pending,
+        }
+
+    def load(self, state: State) -> None:
+        """Takes the matrix and the corrections of one of equal size."""
+        self._base = array(state["base"], self._base.T, "base").T
+        self._columns = array(state["columns"], self._columns.T, "columns").T
+        self._pending = number(state, "pending")
+        if self._pending >= PENDING:
+            raise StateError(f"{self._pending} corrections wait where {PENDING - 1} can")

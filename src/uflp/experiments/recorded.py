@@ -1,0 +1,50 @@
+"""From a run folder back to the settings of its run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from uflp.experiments.resolve import resolve
+from uflp.training.records import CONFIG
+from uflp.training.settings import RunSettings
+from uflp.types import UsageError
+
+
+def recorded(folder: Path) -> tuple[RunSettings, float | None]:
+    """Returns the settings of the run that a folder holds, and its `stop_at_return`."""
+    config = read_object(folder / CONFIG)
+    if config is None:
+        raise UsageError(f"{folder} is not a run folder: it has no readable {CONFIG}")
+    return resolved(config, folder / CONFIG)
+
+
+def resolved(config: dict[str, Any], path: Path) -> tuple[RunSettings, float | None]:
+    """Returns the settings that `described` made a record of, and `stop_at_return`.
+
+    Args:
+        config: the record.
+        path: where it was found.
+    """
+    try:
+        names = {key: config[key] for key in ("preset", "agent", "uncertainty", "access", "seed")}
+        stop_at_return = config["stop_at_return"]
+        settings = resolve(**names, overrides=config["settings"])
+    except UsageError as error:
+        raise UsageError(f"{path} is not the configuration of a run: {error}") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path} is not the configuration of a run: {error!r}") from error
+    # What JSON makes of the settings, so that tuples compare equal to lists.
+    if json.loads(json.dumps(settings.values())) != config["settings"]:
+        raise UsageError(f"{path} was written by another version: its settings are incomplete")
+    return settings, stop_at_return
+
+
+def read_object(path: Path) -> dict[str, Any] | None:
+    """Returns the object that a JSON file holds, None if it is missing or damaged."""
+    try:
+        value = json.loads(path.read_text())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,69 @@
+"""Agents and their updates, compiled once for runs of equal shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import numpy as np
+
+from uflp.state import State, StateError, array
+
+if TYPE_CHECKING:
+    from uflp.agents.base import Agent
+
+LearnAndLook = Callable[[Any, np.ndarray, np.ndarray], tuple[Any, Any, Any]]
+
+_COMPILED: dict[tuple[Any, str, int], tuple[Any, LearnAndLook]] = {}
+
+
+def compiled(
+    learner: Any, space: gymnasium.Space, actions: int, row: np.dtype
+) -> tuple[Agent, LearnAndLook]:
+    """Makes an agent, and one function for its update and the values of one observation after it.
+
+    Those made last are kept, so that the next seed need not compile them again.
+
+    Args:
+        learner: settings of the agent.
+        space: of observations.
+        actions: how many there are.
+        row: layout of a replay's row.
+    """
+    import jax
+
+    from uflp.agents.batches import unpack
+
+    key = (learner, repr(space), actions)
+    if key not in _COMPILED:
+        _COMPILED.clear()
+        agent = learner.make(space, actions)
+
+        def learn_and_look(state: Any, sample: Any, observation: Any) -> tuple[Any, Any, Any]:
+            state, loss = agent.update(state, unpack(sample, row))
+            return state, loss, agent.predict(state, observation[None])[:, 0]
+
+        _COMPILED[key] = agent, jax.jit(learn_and_look, donate_argnums=0)
+    return _COMPILED[key]
+
+
+def learner_state(learner: Any) -> State:
+    """Returns a learner, which is a pytree, as the list of its arrays."""
+    import jax
+
+    return {"leaves": [np.asarray(leaf) for leaf in jax.tree.leaves(learner)]}
+
+
+def loaded_learner(state: State, like: Any) -> Any:
+    """Returns the learner that a state was made of, given another one of the same agent."""
+    import jax
+
+    leaves, tree = jax.tree.flatten(like)
+    if len(leaves) != len(state["leaves"]):
+        raise StateError(f"a learner has {len(leaves)} arrays, not {len(state['leaves'])}")
+    pairs = zip(state["leaves"], leaves, strict=True)
+    # Copied by JAX: an update uses up the memory of what it is given.
+    return jax.tree.unflatten(
+        tree, [jax.numpy.array(array(leaf, np.asarray(own), "a leaf")) for leaf, own in pairs]
+    )

@@ -1,0 +1,68 @@
+"""Asking a run to stop: Ctrl-C, and what a system sends before it takes a process away."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+from shlex import quote
+from types import FrameType, TracebackType
+from typing import Any
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupted(BaseException):
+    """A signal asked for the end.
+
+    Attributes:
+        exit_code: 128 + the number of the signal, as shells have it.
+        signal: the number itself.
+        advice: what was saved, and how to go on with it.
+    """
+
+    def __init__(self, number: int = signal.SIGINT, advice: str = "nothing was saved"):
+        super().__init__(number, advice)
+        self.exit_code = 128 + number
+        self.signal = number
+        self.advice = advice
+
+
+def resume_command(folder: Path) -> str:
+    """Returns the advice for a run folder in which everything is saved."""
+    return f"saved; go on with: uflp train --resume {quote(str(folder))}"
+
+
+class Interruption:
+    """While it is in use, a first signal is only taken note of; a second one ends at once.
+
+    With `at_once`, so does the first one: for those who have nothing to save themselves. Outside
+    of the main thread, where signals cannot be caught, it notes nothing.
+
+    Attributes:
+        signal: number of the signal that came, None if none did.
+    """
+
+    def __init__(self, at_once: bool = False) -> None:
+        self._at_once = at_once
+        self.signal: int | None = None
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Interruption:
+        if threading.current_thread() is threading.main_thread():
+            self._before = {number: signal.signal(number, self._note) for number in SIGNALS}
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        second, self.signal = self.signal is not None, number
+        if second or self._at_once:
+            raise Interrupted(number)

@@ -1,0 +1,58 @@
+"""Runs that are stopped, saved, and made again from what was saved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from uflp.experiments.resolve import resolve
+from uflp.training.checkpoints import Checkpoints
+from uflp.training.run import Run
+from uflp.training.settings import RunSettings
+
+
+def small(preset: str, agent: str, uncertainty: str, **more: Any) -> RunSettings:
+    """Returns a run of any kind that takes a second, with episodes that end and restarts."""
+    values: dict[str, Any] = {"queries": 300, "eval_period": 60, "hidden": (8,), "eval_episodes": 1}
+    values |= {"learning_batch": 16, "replay_size": 200}
+    if agent == "boot-ddqn":
+        values["members"] = 3
+    if uncertainty == "covariance":
+        values["feature_size"] = 20
+    values |= {"size": 6, "history_size": 150} if preset == "deep-sea" else {"max_time": 0.3}
+    return resolve(preset, agent=agent, uncertainty=uncertainty, overrides=values | more)
+
+
+class StoppedError(Exception):
+    """Ends a run from within."""
+
+
+def rows_of(run: Run, into: list[Any] | None = None, **pause: Any) -> list[Any]:
+    """Returns the rows of a run as text, the clock's column aside."""
+    rows = [] if into is None else into
+    for row in run.train(**pause):
+        del row["wall_seconds"]
+        rows.append(repr(row))
+    return rows
+
+
+def stopped_rows(settings: RunSettings, folder: Path, stops: Sequence[int]) -> list[Any]:
+    """Returns the rows of a run that is saved, dropped and made again at several queries."""
+    rows: list[Any] = []
+    for stop in (*stops, None):
+        run, checkpoints = Run(settings), Checkpoints(folder)
+        state = checkpoints.newest()
+        if state is not None:
+            run.load(state)
+
+        def pause(run: Run = run, stop: int | None = stop, saver: Any = checkpoints) -> None:
+            if run.queries == stop:
+                saver.save(run.state())
+                raise StoppedError
+
+        try:
+            rows_of(run, rows, pause=pause)
+        except StoppedError:
+            continue
+    return rows

@@ -1,0 +1,193 @@
+"""A run that was stopped and resumed is the run that was never stopped."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from resuming import rows_of, small, stopped_rows
+
+import uflp
+from uflp.experiments.recorded import recorded
+from uflp.training.interruption import Interrupted
+from uflp.training.run import Run
+from uflp.training.settings import RunSettings
+from uflp.training.train import train
+from uflp.types import RunError, UsageError
+
+# Between evaluations, within episodes, before learning starts, and twice without a query between.
+STOPS = (7, 97, 97, 151, 233)
+
+
+@pytest.mark.parametrize(
+    ("preset", "agent", "uncertainty", "more"),
+    [
+        ("deep-sea", "ddqn", "counts", {"stochastic": True}),
+        ("deep-sea", "ddqn-bonus", "covariance", {}),
+        ("deep-sea", "ddqn-intrinsic", "covariance", {"stochastic": True, "batch": 3}),
+        ("deep-sea", "boot-ddqn", "ensemble-std", {"stochastic": True}),
+        ("deep-sea", "pi-bonus", "counts", {"stochastic": True}),
+        ("swingup", "ddqn-bonus", "covariance", {"batch": None}),
+        ("swingup", "pi", "covariance", {}),
+    ],
+)
+def test_a_stopped_run_gives_the_rows_of_one_that_was_not(
+    tmp_path: Path, preset: str, agent: str, uncertainty: str, more: dict[str, Any]
+) -> None:
+    settings = small(preset, agent, uncertainty, **more)
+    assert stopped_rows(settings, tmp_path, STOPS) == rows_of(Run(settings))
+
+
+def without_clock(folder: Path) -> list[list[str]]:
+    rows = [line.split(",") for line in (folder / "metrics.csv").read_text().splitlines()]
+    clock = rows[0].index("wall_seconds")
+    return [row[:clock] + row[clock + 1 :] for row in rows]
+
+
+def signalled(number: int, at: int) -> Any:
+    def callback(row: dict[str, Any]) -> None:
+        if row["queries"] == at:
+            signal.raise_signal(number)
+
+    return callback
+
+
+@pytest.fixture
+def settings() -> RunSettings:
+    return small("deep-sea", "ddqn", "counts", stochastic=True)
+
+
+@pytest.fixture
+def cut(settings: RunSettings, tmp_path: Path) -> Path:
+    """Returns the folder of a run that was interrupted at query 120."""
+    with pytest.raises(Interrupted):
+        train(settings, out=tmp_path / "cut", callback=signalled(signal.SIGINT, 120))
+    return tmp_path / "cut"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_saves_the_run_and_says_how_to_go_on(
+    settings: RunSettings, tmp_path: Path, number: int, code: int
+) -> None:
+    before = signal.getsignal(number)
+    with pytest.raises(Interrupted) as raised:
+        train(settings, out=tmp_path / "a run", callback=signalled(number, 120))
+    assert raised.value.exit_code == code
+    assert raised.value.advice.endswith(f"uflp train --resume '{tmp_path / 'a run'}'")
+    assert signal.getsignal(number) is before
+    result = uflp.resume(tmp_path / "a run")
+    assert result.summary["stopped"] == "budget"
+    train(settings, out=tmp_path / "whole")
+    assert without_clock(tmp_path / "a run") == without_clock(tmp_path / "whole")
+    assert result.metrics["queries"].tolist() == [60, 120, 180, 240, 300]
+
+
+def test_rows_written_after_the_checkpoint_are_made_again(
+    settings: RunSettings, cut: Path, tmp_path: Path
+) -> None:
+    """As after a sudden end: half a row more than the checkpoint knows of."""
+    with (cut / "metrics.csv").open("a") as file:
+        file.write("180,1.0,2")
+    uflp.resume(cut)
+    train(settings, out=tmp_path / "whole")
+    assert without_clock(cut) == without_clock(tmp_path / "whole")
+
+
+def test_a_run_without_a_checkpoint_begins_at_the_start(
+    settings: RunSettings, tmp_path: Path
+) -> None:
+    def dies(row: dict[str, Any]) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        train(settings, out=tmp_path / "run", callback=dies)
+    assert uflp.resume(tmp_path / "run").summary["queries"] == 300
+    train(settings, out=tmp_path / "whole")
+    assert without_clock(tmp_path / "run") == without_clock(tmp_path / "whole")
+
+
+def test_checkpoints_change_no_number(settings: RunSettings, tmp_path: Path) -> None:
+    often = train(settings, out=tmp_path / "often", checkpoint_seconds=0.0)
+    train(settings, out=tmp_path / "never")
+    assert without_clock(tmp_path / "often") == without_clock(tmp_path / "never")
+    assert often.summary["checkpoints"] == 300
+    assert often.summary["checkpoint_bytes"] > 0
+    assert not (tmp_path / "often" / "checkpoint").exists(), "a finished run needs none"
+
+
+def test_a_goal_is_still_the_goal_after_a_resume(tmp_path: Path) -> None:
+    settings = small("deep-sea", "ddqn", "counts", size=4, queries=3000)
+    with pytest.raises(Interrupted):
+        train(settings, out=tmp_path, stop_at_return=0.9, callback=signalled(signal.SIGINT, 60))
+    summary = uflp.resume(tmp_path).summary
+    assert summary["stopped"] == "goal"
+    assert summary["queries"] < 3000
+
+
+def test_a_callback_that_stops_a_run_is_named(settings: RunSettings) -> None:
+    assert train(settings, callback=lambda row: True).summary["stopped"] == "callback"
+
+
+# What is refused
+
+
+def test_a_finished_run_is_not_resumed(settings: RunSettings, tmp_path: Path) -> None:
+    train(settings, out=tmp_path / "run")
+    before = {path: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    with pytest.raises(UsageError, match="finished"):
+        uflp.resume(tmp_path / "run")
+    assert {path: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+
+
+def test_a_foreign_folder_is_not_resumed(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("Chapter 1")
+    for folder in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(UsageError, match="not a run folder"):
+            uflp.resume(folder)
+    (tmp_path / "config.json").write_text('{"name": "some other program"}')
+    with pytest.raises(UsageError, match="not the configuration of a run"):
+        uflp.resume(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"thesis.tex", "config.json"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("p_init", 0.5, "p_init was 0.1, not 0.5"),
+        ("seed", 1, "seed was 0, not 1"),
+        ("stop_at_return", 0.9, "stop_at_return was None, not 0.9"),
+    ],
+)
+def test_changed_settings_are_refused(cut: Path, key: str, value: Any, message: str) -> None:
+    config = json.loads((cut / "config.json").read_text())
+    (config if key in config else config["settings"])[key] = value
+    (cut / "config.json").write_text(json.dumps(config))
+    rows = (cut / "metrics.csv").read_text()
+    with pytest.raises(UsageError, match=message):
+        uflp.resume(cut)
+    assert (cut / "metrics.csv").read_text() == rows
+
+
+def test_a_setting_that_is_missing_is_refused(cut: Path) -> None:
+    config = json.loads((cut / "config.json").read_text())
+    del config["settings"]["sgd_period"]
+    (cut / "config.json").write_text(json.dumps(config))
+    with pytest.raises(UsageError, match="another version"):
+        uflp.resume(cut)
+
+
+def test_the_settings_come_back_as_they_were(settings: RunSettings, cut: Path) -> None:
+    assert recorded(cut) == (settings, None)
+
+
+def test_a_checkpoint_that_does_not_fit_is_an_error(
+    cut: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole and with its checksum, but what it holds is not what this code would have written."""
+    state = Run.state
+    monkeypatch.setattr(Run, "load", lambda self, given: state(self)["no such thing"])
+    with pytest.raises(RunError, match="does not fit"):
+        uflp.resume(cut)
