@@ -445,6 +445,7 @@ def test_a_result_holds_what_the_folder_does(tmp_path: Path) -> None:
         np.testing.assert_array_equal(result.metrics[column], expected)
     assert json.loads((tmp_path / "run" / "summary.json").read_text()) == result.summary
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
+        "agent.state",
         "config.json",
         "metrics.csv",
         "summary.json",

@@ -108,11 +108,10 @@ class SwingupSimulator(Simulator):
         picture[99:101] = (160, 160, 160)
         x = 200 + float(np.clip(state.x, -reach, reach)) * scale
         picture[92:108, int(x) - 15 : int(x) + 15] = (40, 60, 90)
-        along = np.linspace(0, 80, 200)
-        across = np.arange(-2, 3)
-        rows = (100 - along * math.cos(state.theta)).astype(int)[:, None] + across
-        columns = (x + along * math.sin(state.theta)).astype(int)[:, None] + across
-        picture[rows, columns.clip(0, 399)] = (200, 80, 40)
+        right, up = np.meshgrid(np.arange(400) - x, 100 - np.arange(200))
+        sine, cosine = math.sin(state.theta), math.cos(state.theta)
+        along, across = right * sine + up * cosine, right * cosine - up * sine
+        picture[(along >= 0) & (along <= 80) & (abs(across) < 3)] = (200, 80, 40)
         return picture
 
     def _save(self) -> bytes:
