@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: install demo test lint format bench clean
+.PHONY: install demo test test-long lint format bench clean
 
 install: $(STAMP)
 
@@ -18,6 +18,9 @@ demo: install
 
 test: install
 	$(BIN)/python -m pytest -n auto
+
+test-long: install
+	$(BIN)/python -m pytest -m long -n auto -rP tests/long
 
 lint: install
 	$(BIN)/ruff check .

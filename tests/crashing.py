@@ -9,10 +9,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
+
+from uflp.training.checkpoints import Checkpoints
 
 CALL = [sys.executable, "-c", "from uflp.cli import main; main()"]
 RUN = ["deep-sea", "--set", "size=8", "hidden=16", "learning_batch=32", "eval_period=100"]
-RUN += ["stochastic=true", "--uncertainty", "counts", "--queries", "3000"]
+RUN += ["stochastic=true", "--uncertainty", "counts", "--queries"]
 
 
 def without_clock(folder: Path) -> list[list[str]]:
@@ -29,31 +32,41 @@ def train(*words: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-def kill_once(folder: Path, rng: random.Random, checkpoint_seconds: float) -> bool:
+def kill_once(folder: Path, queries: int, rng: random.Random, interval: float) -> bool:
     """Begins or resumes a run, and kills it at a random moment; returns whether it was killed.
 
-    Half of the kills come while a checkpoint is being written, as far as can be told from outside.
+    Every second kill waits for a checkpoint that is being written.
     """
-    words = ["--resume", folder] if (folder / "config.json").exists() else [*RUN, "--out", folder]
-    words += ["--checkpoint-seconds", checkpoint_seconds]
-    command = [*CALL, "train", *map(str, words)]
+    begun = (folder / "config.json").exists()
+    words = ["--resume", folder] if begun else [*RUN, queries, "--out", folder]
+    command = [*CALL, "train", *map(str, words), "--checkpoint-seconds", str(interval)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-        rows = _size(folder / "metrics.csv")
-        while process.poll() is None and _size(folder / "metrics.csv") <= rows:
-            time.sleep(0.01)
-        time.sleep(rng.uniform(0, 0.5))
+        rows = _size(folder / "metrics.csv") if begun else 0
+        _wait(process, lambda: _size(folder / "metrics.csv") > rows)
+        time.sleep(rng.uniform(0, 2 * interval))
         if rng.random() < 0.5:
-            deadline = time.monotonic() + 5
-            while process.poll() is None and time.monotonic() < deadline:
-                if any(folder.glob("checkpoint/*/*.tmp")):
-                    break
+            _wait(process, lambda: any(folder.glob("checkpoint/*/*.tmp")), patience=20 * interval)
         killed = process.poll() is None
         if killed:
             os.kill(process.pid, signal.SIGKILL)
         _, errors = process.communicate()
-    if not killed and process.returncode:
+    if process.returncode not in (0, -signal.SIGKILL):
         raise AssertionError(f"exit code {process.returncode}: {errors.decode()}")
     return killed
+
+
+def seconds_lost(folder: Path) -> float:
+    """Returns the run time from the newest checkpoint to the last row that was written."""
+    lines = (folder / "metrics.csv").read_text().split("\n")[:-1]
+    last = float(lines[-1].split(",")[lines[0].split(",").index("wall_seconds")])
+    state = Checkpoints(folder / "checkpoint").newest()
+    return last if state is None else last - state["run"]["seconds"]
+
+
+def _wait(process: Any, condition: Any, patience: float = 600.0) -> None:
+    deadline = time.monotonic() + patience
+    while process.poll() is None and not condition() and time.monotonic() < deadline:
+        time.sleep(0.001)
 
 
 def _size(path: Path) -> int:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from uflp.types import RunError, Snapshot, Transition, UsageError
 
 if TYPE_CHECKING:
+    from uflp.training.policy import Policy
     from uflp.training.train import Result
 
 __version__ = "0.1.0"
-__all__ = ["RunError", "Snapshot", "Transition", "UsageError", "resume", "train"]
+__all__ = ["RunError", "Snapshot", "Transition", "UsageError", "load", "resume", "train"]
 
 
 def train(
@@ -100,3 +101,19 @@ def resume(
         checkpoint_seconds=checkpoint_seconds,
         resume=True,
     )
+
+
+def load(run: str | Path) -> Policy:
+    """Returns a trained agent.
+
+    Example:
+        >>> policy = uflp.load("runs/bonus/seed-0")
+        >>> action = policy.act(observation)
+        >>> policy.evaluate(episodes=20).mean
+
+    Args:
+        run: a run folder, finished or not, or a file that `uflp export` wrote.
+    """
+    from uflp.experiments.trained import load as load_policy
+
+    return load_policy(Path(run))

@@ -446,6 +446,7 @@ def test_a_result_holds_what_the_folder_does(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "run" / "summary.json").read_text()) == result.summary
     names = {path.name for path in (tmp_path / "run").iterdir()}
     assert {name for name in names if "tfevents" not in name} == {
+        "agent.state",
         "config.json",
         "metrics.csv",
         "summary.json",

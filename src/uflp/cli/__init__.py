@@ -11,7 +11,7 @@ import sys
 
 import typer
 
-from uflp.cli import figures, listing, report, train
+from uflp.cli import figures, listing, report, train, trained
 from uflp.training.interruption import Interrupted
 from uflp.types import RunError, UsageError
 
@@ -28,6 +28,8 @@ app.command()(train.train)
 app.command()(figures.figure)
 app.command()(figures.sweep)
 app.command()(report.report)
+app.command()(trained.evaluate)
+app.command()(trained.export)
 
 
 def main() -> None:

@@ -108,6 +108,17 @@ class DeepSeaSimulator(Simulator):
         env._row, env._column, env._bad_episode = after
         return observation, reward, terminated, truncated, {}
 
+    def render(self) -> Any:
+        """Returns a picture of the grid, uint8 [H, W, 3]: the diver, and the treasure."""
+        size, env = self._size, self._env
+        picture = np.full((size, size, 3), (16, 42, 82), np.uint8)
+        picture[np.tril_indices(size)] = (42, 104, 168)  # where the diver can get to
+        picture[-1, -1] = (240, 196, 60)
+        if env._row < size:
+            picture[env._row, int(env._column)] = (255, 255, 255)
+        scale = max(1, 320 // size)
+        return picture.repeat(scale, axis=0).repeat(scale, axis=1)
+
     def _save(self) -> bytes:
         env = self._env
         data = _STATE.pack(env._row, env._column, env._bad_episode)

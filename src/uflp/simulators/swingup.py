@@ -76,6 +76,7 @@ class SwingupSimulator(Simulator):
     def __init__(self, settings: Swingup, seed: int):
         values = {field.name: getattr(settings, field.name) for field in fields(settings)}
         self._env = CartpoleSwingup(**values)
+        self._x_threshold = settings.x_threshold
         # Only a reset draws: between resets the generator rests as bytes, and a save copies them.
         self._packed_rng = bsuite.pack_rng(
             bsuite.small_rng(Randomness(seed).integer("swingup/initial-state"))
@@ -100,6 +101,20 @@ class SwingupSimulator(Simulator):
     def _step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = bsuite.outcome(self._env.step(action))
         return observation[0], reward, terminated, truncated, info
+
+    def render(self) -> Any:
+        """Returns a picture of the track, the cart and the pole, uint8 [H, W, 3]."""
+        state, reach = self._env._state, self._x_threshold
+        picture = np.full((200, 400, 3), 255, np.uint8)
+        scale = 180 / reach  # pixels to a unit of length
+        picture[99:101] = (160, 160, 160)
+        x = 200 + float(np.clip(state.x, -reach, reach)) * scale
+        picture[92:108, int(x) - 15 : int(x) + 15] = (40, 60, 90)
+        right, up = np.meshgrid(np.arange(400) - x, 100 - np.arange(200))
+        sine, cosine = math.sin(state.theta), math.cos(state.theta)
+        along, across = right * sine + up * cosine, right * cosine - up * sine
+        picture[(along >= 0) & (along <= 80) & (abs(across) < 3)] = (200, 80, 40)
+        return picture
 
     def _save(self) -> bytes:
         return _LAYOUT.pack(*self._env._state, self._env._episode_return, self._packed_rng)

@@ -50,8 +50,12 @@ class Checkpoints:
         self._slots = [_Slot(folder / name) for name in ("a", "b")]
         self._number = 0
 
-    def newest(self) -> State | None:
+    def newest(self, aside: bool = True) -> State | None:
         """Returns the newest good state, None where none was ever saved.
+
+        Args:
+            aside: whether damaged checkpoints are moved aside; for those who only read, they are
+                not.
 
         Raises:
             RunError: if there are checkpoints, and none of them is good.
@@ -61,9 +65,10 @@ class Checkpoints:
             try:
                 state = slot.open()
             except DamagedError as damage:
-                aside = move_aside(slot.folder, "damaged")
-                self.damaged.append(f"{slot.folder} is damaged ({damage}) and was moved to {aside}")
+                self.damaged.append(f"{slot.folder} is damaged ({damage})")
                 slot.forget()
+                if aside:
+                    self.damaged[-1] += f" and was moved to {move_aside(slot.folder, 'damaged')}"
             else:
                 if state is not None:
                     found.append(state)

@@ -48,6 +48,17 @@ def compiled(
     return _COMPILED[key]
 
 
+def predict(agent: Agent, learner: Any, observations: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Returns action values of every ensemble member, [M, B, A].
+
+    Batches are filled up to a power of two, so that few shapes are ever compiled.
+    """
+    size = len(observations)
+    batch = np.zeros((1 << (size - 1).bit_length(), *observations.shape[1:]), dtype)
+    batch[:size] = observations
+    return np.asarray(agent.predict(learner, batch))[:, :size]
+
+
 def learner_state(learner: Any) -> State:
     """Returns a learner, which is a pytree, as the list of its arrays."""
     import jax

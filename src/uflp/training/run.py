@@ -14,7 +14,7 @@ from uflp.collection import Actor, FailedRolloutError, Rollout, Start, Uncertain
 from uflp.memory import History, MonteCarlo, OneStep, Replay, Targets
 from uflp.randomness import Randomness
 from uflp.state import State, Stateful, number
-from uflp.training.compiled import compiled, learner_state, loaded_learner
+from uflp.training.compiled import compiled, learner_state, loaded_learner, predict
 from uflp.training.evaluation import evaluate
 from uflp.training.exploration import Exploration
 from uflp.training.settings import RunSettings
@@ -128,14 +128,8 @@ class Run:
                     yield self._row()
 
     def predict(self, observations: np.ndarray) -> np.ndarray:
-        """Returns action values of every ensemble member, [M, B, A].
-
-        Batches are filled up to a power of two, so that few shapes are ever compiled.
-        """
-        size = len(observations)
-        batch = np.zeros((1 << (size - 1).bit_length(), *observations.shape[1:]), self._dtype)
-        batch[:size] = observations
-        return np.asarray(self.agent.predict(self.learner, batch))[:, :size]
+        """Returns action values of every ensemble member, [M, B, A]."""
+        return predict(self.agent, self.learner, observations, self._dtype)
 
     def values(self, observation: Any) -> np.ndarray:
         """Returns action values of one observation by every ensemble member, [M, A]."""

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from uflp.agents.compute import configure
+from uflp.training.compiled import learner_state
 from uflp.training.interruption import Interruption, resume_command
-from uflp.training.records import RunFolder, Stopped, summarize
+from uflp.training.policy import write_policy
+from uflp.training.records import AGENT, RunFolder, Stopped, summarize
 from uflp.training.run import Row, Run, SimulatorFailedError
 from uflp.training.saving import DEFAULT_SECONDS, Saver
 from uflp.training.settings import RunSettings
@@ -100,6 +102,8 @@ def train(
             raise SimulatorFailedError(f"{error}; {resume_command(out)}") from error.__cause__
         summary = summarize(settings, rows, run.seconds, out, stopped) | saver.report()
         summary["dropped_rollouts"] = run.tally.dropped_rollouts
+        run.check_parameters()
+        write_policy(out / AGENT, folder.identity, run.queries, learner_state(run.learner))
         folder.finish(summary)
         saver.remove()
     return _result(settings, rows, summary, out)

@@ -1,0 +1,59 @@
+"""From a run folder, or a file that was exported from one, to the agent that was trained."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from uflp.experiments.recorded import resolved
+from uflp.training import state_file
+from uflp.training.checkpoints import Checkpoints
+from uflp.training.policy import Policy, write_policy
+from uflp.training.records import AGENT, CHECKPOINT
+from uflp.training.state_file import DamagedError
+from uflp.types import RunError, UsageError
+
+
+def load(path: Path) -> Policy:
+    """Returns the trained agent of a run, or of a file that `export` wrote.
+
+    Of a run that is not finished, it is the agent of the newest checkpoint.
+    """
+    saved = _read(path)
+    try:
+        settings, _ = resolved(json.loads(saved["identity"]), path)
+        return Policy(settings, saved["run"])
+    except UsageError:
+        raise
+    except Exception as error:  # whole and with its checksum, but not written by this code
+        raise UsageError(f"{path} does not hold a trained agent: {error!r}") from error
+
+
+def export(path: Path, out: Path) -> None:
+    """Writes the settings and the agent of a run into one file, without replay and history."""
+    load(path)  # refuses what could not be loaded again
+    saved = _read(path)
+    run = saved["run"]
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_policy(out, saved["identity"], run["queries"], run["learner"])
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror}") from error
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        if path.is_file():
+            saved = state_file.read(path)
+        elif (path / AGENT).exists():
+            saved = state_file.read(path / AGENT)
+        else:
+            saved = Checkpoints(path / CHECKPOINT).newest(aside=False)
+    except (DamagedError, RunError) as error:
+        raise UsageError(f"{path} cannot be loaded: {error}") from error
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    if not isinstance(saved, dict) or not {"identity", "run"} <= saved.keys():
+        raise UsageError(f"{path} holds no trained agent: neither {AGENT} nor a checkpoint")
+    return saved

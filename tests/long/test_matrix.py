@@ -1,0 +1,52 @@
+"""Every agent with every uncertainty, in every simulator, stopped and resumed."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+from resuming import rows_of, small, stopped_rows
+
+from uflp.experiments.agents import AGENTS
+from uflp.experiments.resolve import resolve
+from uflp.training.run import Run
+from uflp.types import UsageError
+from uflp.uncertainty import UNCERTAINTIES
+
+pytestmark = pytest.mark.long
+
+STOPS = (1, 7, 59, 60, 61, 97, 97, 151, 233, 299)
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "deep-sea": [
+        {},
+        {"stochastic": True},
+        {"stochastic": True, "batch": 4},
+        {"history_bytes": 700, "restart": "state"},
+    ],
+    "swingup": [{}, {"batch": None}, {"rollout_limit": 7}],
+    "swingup-hard": [{}],
+}
+
+
+def combinations() -> list[tuple[str, str, str]]:
+    """Returns what resolves."""
+    found = []
+    for preset, agent, uncertainty in itertools.product(VARIANTS, AGENTS, UNCERTAINTIES):
+        try:
+            settings = resolve(preset, agent=agent, uncertainty=uncertainty)
+            settings.uncertainty.make(settings.simulator.make(0).observation_space, 2, 0)
+        except UsageError:
+            continue
+        found.append((preset, agent, uncertainty))
+    return found
+
+
+@pytest.mark.parametrize(("preset", "agent", "uncertainty"), combinations())
+def test_a_stopped_run_gives_the_rows_of_one_that_was_not(
+    tmp_path: Path, preset: str, agent: str, uncertainty: str
+) -> None:
+    for number, more in enumerate(VARIANTS[preset]):
+        settings = small(preset, agent, uncertainty, **more)
+        assert stopped_rows(settings, tmp_path / str(number), STOPS) == rows_of(Run(settings)), more

@@ -1,0 +1,115 @@
+"""A trained agent is useful afterwards."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from resuming import small
+
+import uflp
+from uflp import cli
+from uflp.experiments.trained import export
+from uflp.simulators import SIMULATORS
+from uflp.training.interruption import Interrupted
+from uflp.training.run import Run
+from uflp.training.train import train
+from uflp.types import UsageError
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the folder of a finished run."""
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    train(small("deep-sea", "boot-ddqn", "ensemble-std"), out=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def values() -> np.ndarray:
+    """Returns the values that the same run ends with, [A, states]."""
+    run = Run(small("deep-sea", "boot-ddqn", "ensemble-std"))
+    list(run.train())
+    return run.predict(np.arange(36)).mean(axis=0)
+
+
+def test_a_finished_run_keeps_its_agent(folder: Path, values: np.ndarray) -> None:
+    policy = uflp.load(folder)
+    assert policy.queries == 300
+    for state in range(36):
+        np.testing.assert_allclose(policy.values(state), values[state], rtol=1e-5)
+        assert policy.act(state) == values[state].argmax()
+
+
+def test_an_evaluation_is_the_one_of_the_run(folder: Path) -> None:
+    summary = json.loads((folder / "summary.json").read_text())
+    assert uflp.load(folder).evaluate(2).mean == summary["final_return"]
+
+
+def test_an_export_needs_nothing_else(folder: Path, tmp_path: Path) -> None:
+    export(folder, tmp_path / "deep" / "agent")
+    alone, trained = uflp.load(tmp_path / "deep" / "agent"), uflp.load(folder)
+    assert [alone.act(state) for state in range(36)] == [trained.act(s) for s in range(36)]
+    assert (tmp_path / "deep" / "agent").stat().st_size < 30_000
+
+
+def test_a_run_that_is_not_finished_has_the_agent_of_its_checkpoint(tmp_path: Path) -> None:
+    def callback(row: dict[str, Any]) -> None:
+        if row["queries"] == 120:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(Interrupted):
+        train(small("deep-sea", "ddqn", "counts"), out=tmp_path / "run", callback=callback)
+    held = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert uflp.load(tmp_path / "run").queries == 120
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == held
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00\x8c\x02os\x94.", b"x" * 500]
+)
+def test_what_is_not_an_agent_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "agent").write_bytes(content)
+    with pytest.raises(UsageError, match="cannot be loaded"):
+        uflp.load(tmp_path / "agent")
+    with pytest.raises(UsageError, match="holds no trained agent"):
+        uflp.load(tmp_path / "missing")
+
+
+def test_an_observation_of_another_shape_is_refused(folder: Path) -> None:
+    with pytest.raises(UsageError, match="shape"):
+        uflp.load(folder).act(np.zeros(36))
+
+
+def test_evaluating_from_the_command_line(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    video = tmp_path / "episode.gif"
+    words = ["evaluate", folder, "--episodes", 3, "--video", video, "--json"]
+    monkeypatch.setattr(sys, "argv", ["uflp", *map(str, words)])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert not stop.value.code
+    outcome = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (outcome["episodes"], outcome["queries"]) == (3, 300)
+    # The start, and six steps.
+    assert Image.open(video).n_frames == 7
+
+
+@pytest.mark.parametrize("name", ["deep-sea", "swingup"])
+def test_pictures_differ_from_state_to_state(name: str) -> None:
+    simulator = SIMULATORS[name]().make(0)
+    simulator.reset(seed=0)
+    first = simulator.render()
+    for _ in range(20):
+        simulator.step(0)
+    second = simulator.render()
+    assert first.dtype == np.uint8 and first.shape == second.shape
+    assert first.shape[2] == 3
+    assert (first != second).any()
