@@ -151,8 +151,50 @@ SWINGUP_HARD = Preset(
     ),
 )
 
+
+def _atari(summary: str, game: str, *rules: Rule, **values: Any) -> Preset:
+    """Returns the settings of one Atari game, where those of all games are the paper's table."""
+    return Preset(
+        summary=summary,
+        simulator="atari",
+        agent="random",
+        uncertainty="counts",
+        values={
+            "game": game,
+            "queries": 200_000_000,
+            "p_init": 0.2,
+            "batch": 8,
+            "restart": "state",
+            "discount": 0.99,
+            "epsilon": 0.01,
+            "bonus_scale": 0.1,
+            "checkpoint_period": 10,
+            "history_size": 1_000_000,
+            "eval_period": 50_000,
+            "eval_episodes": 1,
+        }
+        | values,
+        rules=rules,
+    )
+
+
+ATARI: Mapping[str, Preset] = {
+    "atari/montezuma-revenge": _atari(
+        "Montezuma's Revenge: rewards only after long series of specific actions",
+        "montezuma-revenge",
+        Rule({"rollout_limit": 2000}, access="local"),
+        queries=1_000_000_000,
+    ),
+    "atari/private-eye": _atari(
+        "PrivateEye: sparse rewards, far apart", "private-eye", discount=0.997
+    ),
+    "atari/venture": _atari("Venture: rewards denser than in the other three", "venture"),
+    "atari/pitfall": _atari("Pitfall: rewards sparse, and every mishap costs", "pitfall"),
+}
+
 PRESETS: Mapping[str, Preset] = {
     "deep-sea": DEEP_SEA,
     "swingup": SWINGUP,
     "swingup-hard": SWINGUP_HARD,
+    **ATARI,
 }

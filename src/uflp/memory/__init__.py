@@ -2,6 +2,6 @@
 
 from uflp.memory.history import History
 from uflp.memory.replay import Replay
-from uflp.memory.targets import MonteCarlo, OneStep, Targets
+from uflp.memory.targets import MonteCarlo, Nothing, OneStep, Targets
 
-__all__ = ["History", "MonteCarlo", "OneStep", "Replay", "Targets"]
+__all__ = ["History", "MonteCarlo", "Nothing", "OneStep", "Replay", "Targets"]

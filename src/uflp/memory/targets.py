@@ -16,6 +16,13 @@ class Targets(Protocol):
         """Takes the next transition of the present rollout."""
 
 
+class Nothing:
+    """No rows at all, for agents that do not learn."""
+
+    def add(self, transition: Transition) -> None:
+        """Forgets the transition."""
+
+
 class OneStep:
     """One row a transition: its reward, and γ unless the task ended there."""
 

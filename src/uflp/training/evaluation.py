@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from uflp.simulators.base import Simulator
 from uflp.uncertainty.base import Predict
+
+Policy = Callable[[Any, np.random.Generator], int]
+"""An action for an observation."""
 
 
 class Evaluation(NamedTuple):
@@ -19,16 +23,30 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(
-    simulator: Simulator, predict: Predict, episodes: int, rng: np.random.Generator
+    simulator: Simulator, policy: Policy, episodes: int, rng: np.random.Generator
 ) -> Evaluation:
-    """Plays episodes greedily on the mean of the ensemble's values, without bonus or chance."""
+    """Plays episodes, and sums up their returns."""
     returns = np.zeros(episodes)
     for episode in range(episodes):
         observation, _ = simulator.reset(seed=int(rng.integers(2**32)))
         over = False
         while not over:
-            values = predict(np.asarray(observation)[None]).mean(axis=0)[0]
-            observation, reward, terminated, truncated, _ = simulator.step(int(values.argmax()))
+            action = policy(observation, rng)
+            observation, reward, terminated, truncated, _ = simulator.step(action)
             returns[episode] += reward
             over = terminated or truncated
     return Evaluation(float(returns.mean()), float(returns.std()), episodes)
+
+
+def greedy(predict: Predict) -> Policy:
+    """Returns the policy that is greedy on the mean of the ensemble's values, without bonus."""
+
+    def policy(observation: Any, rng: np.random.Generator) -> int:
+        return int(predict(np.asarray(observation)[None]).mean(axis=0)[0].argmax())
+
+    return policy
+
+
+def uniform(actions: int) -> Policy:
+    """Returns the policy of an agent that does not learn."""
+    return lambda observation, rng: int(rng.integers(actions))

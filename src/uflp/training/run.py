@@ -13,9 +13,9 @@ from threadpoolctl import threadpool_limits
 
 from uflp import spaces
 from uflp.collection import Actor, Rollout, Start, UncertaintyFirst
-from uflp.memory import History, MonteCarlo, OneStep, Replay, Targets
+from uflp.memory import History, MonteCarlo, Nothing, OneStep, Replay, Targets
 from uflp.randomness import Randomness
-from uflp.training.evaluation import evaluate
+from uflp.training.evaluation import evaluate, greedy, uniform
 from uflp.training.settings import RunSettings
 from uflp.types import Transition
 from uflp.uncertainty import Uncertainty
@@ -61,11 +61,9 @@ class Run:
             seed = self.randomness.integer("uncertainty")
             self.uncertainty = settings.uncertainty.make(space, actions, seed)
         self.history, self.rule = self._local_access(actions)
-        self.targets: Targets = (
-            OneStep(self.replay, loop.discount)
-            if self.agent.target == "td"
-            else MonteCarlo(self.replay, loop.discount, self._value)
-        )
+        learns = self.agent.target != "none"
+        self.targets = self._targets()
+        self._policy = greedy(self.predict) if learns else uniform(actions)
         actor = Actor(
             self.values,
             self.predict,
@@ -74,6 +72,7 @@ class Run:
             actions=actions,
             members=self.agent.members,
             epsilon=loop.epsilon,
+            repeat_probability=loop.repeat_probability,
             bonus_scale=loop.bonus_scale if settings.exploration == "bonus" else 0.0,
         )
         self.rollout = Rollout(
@@ -160,7 +159,7 @@ class Run:
         """Evaluates, and sums up what has happened since the last row."""
         result = evaluate(
             self.evaluation_simulator,
-            self.predict,
+            self._policy,
             self.settings.loop.eval_episodes,
             self.randomness.at("evaluation", self.queries),
         )
@@ -208,6 +207,15 @@ class Run:
             kind=loop.restart,
         )
         return history, rule
+
+    def _targets(self) -> Targets:
+        """Makes what turns transitions into rows of replay, as the agent needs them."""
+        discount = self.settings.loop.discount
+        if self.agent.target == "none":
+            return Nothing()
+        if self.agent.target == "td":
+            return OneStep(self.replay, discount)
+        return MonteCarlo(self.replay, discount, self._value)
 
     def _value(self, observation: Any) -> float:
         """Returns max Q of a state, for returns that were cut short."""

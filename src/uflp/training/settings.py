@@ -32,6 +32,7 @@ class LoopSettings:
         sgd_period: queries between two SGD steps.
         discount: γ.
         epsilon: probability of a random action while collecting.
+        repeat_probability: probability that a random action is the rollout's last one once more.
         bonus_scale: c, the scale of the acting-time bonus or of the intrinsic reward.
         eval_period: queries between two evaluations.
         eval_episodes: episodes of an evaluation.
@@ -52,13 +53,14 @@ class LoopSettings:
     sgd_period: int = 1
     discount: float = 0.99
     epsilon: float = 0.0
+    repeat_probability: float = 0.0
     bonus_scale: float = 1.0
     eval_period: int = 1000
     eval_episodes: int = 1
     target_return: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("p_init", "epsilon", "discount"):
+        for name in ("p_init", "epsilon", "discount", "repeat_probability"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"{name} must lie in [0, 1], not {getattr(self, name)}")
         for name in (
