@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from uflp.collection.acting import Actor
+from uflp.collection.lineage import Lineage
 from uflp.collection.restart import Start, UncertaintyFirst
 from uflp.memory import History
 from uflp.randomness import Randomness
@@ -35,6 +36,7 @@ class Rollout:
         checkpoint_period: int = 1,
         limit: int | None = None,
         intrinsic_scale: float = 0.0,
+        lineage: Lineage | None = None,
     ):
         """Makes the means of collection.
 
@@ -48,6 +50,7 @@ class Rollout:
             checkpoint_period: a state is saved every so many observations.
             limit: queries after which a rollout is truncated.
             intrinsic_scale: c of the intrinsic reward c·u(s, a), Eq. 5.
+            lineage: told of every action that the simulator executes, if it says which.
         """
         self.over = True
         self.observation: Any = None
@@ -62,6 +65,7 @@ class Rollout:
         self._period = checkpoint_period
         self._limit = limit
         self._intrinsic_scale = intrinsic_scale
+        self._lineage = lineage
 
     def begin(self, start: Start) -> None:
         """Goes to s0, and adds it to the history."""
@@ -73,6 +77,8 @@ class Rollout:
             assert snapshot is not None, "a rule chose an entry that the history has evicted"
             self.observation, _ = self._simulator.restore(snapshot)
             self.restarts += 1
+        if self._lineage is not None:
+            self._lineage.begin(start.entry)
         self._actor.begin_rollout(rng)
         self._key = self._key_of(self.observation)
         self._action = start.action
@@ -87,6 +93,8 @@ class Rollout:
         if action is None:
             action = self._actor.act(observation, key, query)
         next_observation, reward, terminated, truncated, _ = self._simulator.step(action)
+        if self._lineage is not None:
+            self._lineage.stepped(self._simulator.executed, self._simulator.screen_score)
         intrinsic = self._visit(key, action)
         self._length += 1
         # Reaching the limit ends the rollout, not the task: values bootstrap through.
@@ -118,6 +126,8 @@ class Rollout:
         entry = self._history.add(self._simulator.save(), self._key)
         if self._rule is not None:
             self._rule.added(entry, self._key)
+        if self._lineage is not None:
+            self._lineage.added(entry, self._history.oldest)
 
     def _key_of(self, observation: Any) -> Any:
         return 0 if self._uncertainty is None else self._uncertainty.key_of(observation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,10 +72,9 @@ class AtariSimulator(Simulator):
     nor the chance that it would do so. What is left of the emulator is deterministic, its initial
     state included, so a snapshot's noise is all in the generator beside it. Losing a life ends
     nothing, and there are no no-ops at the start.
-
-    Attributes:
-        executed: the action of each emulator frame of the last step.
     """
+
+    replayable = True
 
     def __init__(self, settings: Atari, seed: int):
         self._settings = settings
@@ -92,7 +92,6 @@ class AtariSimulator(Simulator):
         self._draw = np.random.Generator(self._noise).random
         self._frames = 0
         self._action = 0
-        self.executed: tuple[int, ...] = ()
         self._cells: set[int] = set()
         self._best = self._best_by_bug = 0.0
         self.observation_space = spaces.Box(0, 255, self._first.shape, np.uint8)
@@ -121,7 +120,7 @@ class AtariSimulator(Simulator):
 
     def _step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         settings, emulator = self._settings, self._emulator
-        executed = []
+        executed = bytearray()
         reward = 0.0
         terminated = truncated = False
         self._screen.begin()
@@ -138,7 +137,7 @@ class AtariSimulator(Simulator):
                 self._screen.catch()
             if terminated or truncated:
                 break
-        self.executed = tuple(executed)
+        self.executed = bytes(executed)
         self._observation = atari_screen.pushed(self._observation, self._screen.gray())
         self._log(self.screen_score + reward)
         return self._observation.copy(), float(reward), terminated, truncated, {}
@@ -167,10 +166,29 @@ class AtariSimulator(Simulator):
             self._noise.state = noise
         return state.observation.copy(), {}
 
+    def by_bug(self, score: float) -> bool:
+        """Returns whether a screen score can only come from the treasure room's bug."""
+        return self._settings.game == "montezuma-revenge" and score > TREASURE_ROOM_BUG
+
+    def replay(self, actions: bytes) -> Iterator[tuple[float, np.ndarray]]:
+        """Plays actions frame by frame from the initial state, with no chance in between.
+
+        Ends the episode that was under way. Yields the screen score and the screen, uint8
+        [210, 160, 3], after each frame; stops when the game is over.
+        """
+        self._running = False
+        self._emulator.restoreState(self._initial)
+        score = 0.0
+        for action in actions:
+            score += self._emulator.act(action)
+            yield score, self._emulator.getScreenRGB()
+            if self._emulator.game_over():
+                return
+
     def _log(self, score: float) -> None:
         """Takes note of a state and its screen score."""
         self._cells.add(cell_id(self._observation[-1]))
-        if self._settings.game == "montezuma-revenge" and score > TREASURE_ROOM_BUG:
+        if self.by_bug(score):
             self._best_by_bug = max(self._best_by_bug, score)
         else:
             self._best = max(self._best, score)

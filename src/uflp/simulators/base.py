@@ -33,11 +33,16 @@ class Simulator(gymnasium.Env[Any, Any]):
         snapshot_width: length of a snapshot's data in bytes, checksum included, where that is
             constant, else None.
         screen_score: unclipped reward since the initial state, across restarts.
+        replayable: whether the actions that were executed, played from the initial state, lead to
+            the same states; a simulator of which this holds sets `executed`.
+        executed: what the last step executed, one byte a frame.
     """
 
     stamp: str
     snapshot_width: int | None = None
     screen_score: float = 0.0
+    replayable: bool = False
+    executed: bytes = b""
     _running: bool = False
 
     def reset(

@@ -12,11 +12,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from uflp.collection import Lineage
 from uflp.training.run import Row
 from uflp.training.settings import RunSettings
 from uflp.types import UsageError
 
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.csv", "summary.json"
+BEST = "best-actions.npz"
 _LIBRARIES = ("uflp", "jax", "optax", "numpy", "gymnasium", "bsuite")
 
 
@@ -41,6 +45,7 @@ class RunFolder:
         claim(path)
         self.path = path
         self._columns: list[str] | None = None
+        self._best_score: float | None = None
         write_json(
             path / CONFIG,
             {
@@ -59,6 +64,17 @@ class RunFolder:
                 self._columns = list(row)
                 writer.writeheader()
             writer.writerow({key: _cell(value) for key, value in row.items()})
+
+    def keep_best(self, lineage: Lineage) -> None:
+        """Writes the best screen score and what led to it, for `uflp replay`."""
+        if lineage.best_score == self._best_score:
+            return
+        self._best_score = lineage.best_score
+        actions = np.frombuffer(lineage.best_actions(), np.uint8)
+        temporary = self.path / f"{BEST}.tmp"
+        with temporary.open("wb") as file:
+            np.savez_compressed(file, actions=actions, screen_score=lineage.best_score)
+        temporary.replace(self.path / BEST)
 
     def finish(self, summary: dict[str, Any]) -> None:
         """Writes `summary.json`, which says that the run is complete."""

@@ -12,7 +12,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from uflp import spaces
-from uflp.collection import Actor, Rollout, Start, UncertaintyFirst
+from uflp.collection import Actor, Lineage, Rollout, Start, UncertaintyFirst
 from uflp.memory import History, MonteCarlo, Nothing, OneStep, Replay, Targets
 from uflp.randomness import Randomness
 from uflp.training.evaluation import evaluate, greedy, uniform
@@ -38,6 +38,7 @@ class Run:
         sgd_steps: SGD steps so far.
         positive_rewards: queries so far whose reward was positive.
         learner: the agent's present state.
+        lineage: where scores came from, None where the simulator's runs cannot be replayed.
     """
 
     def __init__(self, settings: RunSettings):
@@ -64,6 +65,7 @@ class Run:
         learns = self.agent.target != "none"
         self.targets = self._targets()
         self._policy = greedy(self.predict) if learns else uniform(actions)
+        self.lineage = Lineage() if self.simulator.replayable else None
         actor = Actor(
             self.values,
             self.predict,
@@ -85,6 +87,7 @@ class Run:
             checkpoint_period=loop.checkpoint_period,
             limit=loop.rollout_limit,
             intrinsic_scale=loop.bonus_scale if settings.exploration == "intrinsic" else 0.0,
+            lineage=self.lineage,
         )
         # The state to act in next: its values come with an update at less than a call's cost.
         self._next_observation: Any = None

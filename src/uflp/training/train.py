@@ -68,6 +68,8 @@ def train(
         rows.append(row)
         if folder is not None:
             folder.append(row)
+            if run.lineage is not None:
+                folder.keep_best(run.lineage)
         stop = callback is not None and callback(row)
         if stop or row["eval_return_mean"] >= (
             math.inf if stop_at_return is None else stop_at_return
