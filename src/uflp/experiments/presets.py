@@ -157,7 +157,6 @@ def _atari(summary: str, game: str, *rules: Rule, **values: Any) -> Preset:
     return Preset(
         summary=summary,
         simulator="atari",
-        agent="random",
         uncertainty="counts",
         values={
             "game": game,
@@ -165,16 +164,29 @@ def _atari(summary: str, game: str, *rules: Rule, **values: Any) -> Preset:
             "p_init": 0.2,
             "batch": 8,
             "restart": "state",
+            "hidden": (512,),
+            "learning_rate": 1e-4,
+            "adam_epsilon": 1e-5,
+            "max_gradient_norm": 10.0,
+            "target_period": 2500,
+            "huber": 1.0,
+            "learning_batch": 128,
+            # Eight samples for each transition that comes in.
+            "sgd_period": 16,
             "discount": 0.99,
+            "n_step": 3,
+            "reward_clip": 1.0,
             "epsilon": 0.01,
             "bonus_scale": 0.1,
             "checkpoint_period": 10,
+            "replay_size": 5_000_000,
+            "min_replay": 50_000,
             "history_size": 1_000_000,
             "eval_period": 50_000,
             "eval_episodes": 1,
         }
         | values,
-        rules=rules,
+        rules=(Rule({"p_init": 0.7}, agents=("ddqn-intrinsic",)), *rules),
     )
 
 
@@ -183,6 +195,7 @@ ATARI: Mapping[str, Preset] = {
         "Montezuma's Revenge: rewards only after long series of specific actions",
         "montezuma-revenge",
         Rule({"rollout_limit": 2000}, access="local"),
+        Rule({"epsilon": 0.1}, agents=("ddqn",), access="online"),
         queries=1_000_000_000,
     ),
     "atari/private-eye": _atari(

@@ -32,23 +32,17 @@ class Replay:
         """
         if capacity < 1:
             raise UsageError(f"a replay needs room for at least 1 row, not {capacity}")
-        shape, dtype = layout(space)
-        kinds = [(dtype, shape), (np.int32, ()), (np.float32, ()), (np.float32, ()), (dtype, shape)]
-        formats = [np.dtype(kind) for kind in kinds]
-        ends = np.cumsum([-(-kind.itemsize // _WORD) * _WORD for kind in formats]).tolist()
-        layout_of_row: Any = {
-            "names": Batch._fields,
-            "formats": formats,
-            "offsets": [0, *ends[:-1]],
-            "itemsize": ends[-1],
-        }
-        self.row = np.dtype(layout_of_row)
+        self.row = layout_of_row(space)
         self._rows = np.zeros(capacity, self.row)
         self._words = self._rows.view(np.uint32).reshape(capacity, -1)
         self._added = 0
 
     def __len__(self) -> int:
         return min(self._added, len(self._rows))
+
+    def keep(self, observation: Any, after: Any) -> Any:
+        """Returns what to call an observation by: itself."""
+        return observation
 
     def add(
         self, observation: Any, action: int, reward: float, discount: float, next_observation: Any
@@ -66,3 +60,18 @@ class Replay:
         rows = (uniforms * len(self)).astype(np.intp)
         # `clip` spares a check of what is in range.
         return self._words.take(rows, axis=0, mode="clip")
+
+
+def layout_of_row(space: gymnasium.Space) -> np.dtype:
+    """Returns the columns of a `Batch` of observations of a space, each beginning at a word."""
+    shape, dtype = layout(space)
+    kinds = [(dtype, shape), (np.int32, ()), (np.float32, ()), (np.float32, ()), (dtype, shape)]
+    formats = [np.dtype(kind) for kind in kinds]
+    ends = np.cumsum([-(-kind.itemsize // _WORD) * _WORD for kind in formats]).tolist()
+    columns: Any = {
+        "names": Batch._fields,
+        "formats": formats,
+        "offsets": [0, *ends[:-1]],
+        "itemsize": ends[-1],
+    }
+    return np.dtype(columns)

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from uflp.memory.replay import Replay
 from uflp.types import Transition
+
+
+class Rows(Protocol):
+    """A replay, seen from here."""
+
+    def keep(self, observation: Any, after: Any) -> Any:
+        """Returns what to call an observation by, given the one before it in the rollout."""
+
+    def add(
+        self, observation: Any, action: int, reward: float, discount: float, following: Any, /
+    ) -> None:
+        """Adds one row of observations that are kept."""
 
 
 class Targets(Protocol):
@@ -23,22 +37,55 @@ class Nothing:
         """Forgets the transition."""
 
 
-class OneStep:
-    """One row a transition: its reward, and γ unless the task ended there."""
+class NStep:
+    """Rows (s_t, a_t, Σ γᵏ r_{t+k}, γⁿ, s_{t+n}), of rewards of n queries of one rollout.
 
-    def __init__(self, replay: Replay, discount: float):
+    Where the rollout ends sooner, rows are shorter: nothing lies beyond a terminal, and the value
+    of the state where it was truncated stands for the rest. The reward sum is clipped, and what is
+    intrinsic comes on top.
+    """
+
+    def __init__(self, replay: Rows, discount: float, steps: int, clip: float | None):
+        """Makes targets.
+
+        Args:
+            replay: that takes the rows.
+            discount: γ.
+            steps: n.
+            clip: reward sums lie within ± this; None clips nothing.
+        """
         self._replay = replay
         self._discount = discount
+        self._steps = steps
+        self._clip = math.inf if clip is None else clip
+        self._now: Any = None
+        self._window: deque[tuple[Any, int, float, float]] = deque()
 
     def add(self, transition: Transition) -> None:
-        """Adds the row at once."""
-        self._replay.add(
-            transition.observation,
-            transition.action,
-            transition.reward + transition.intrinsic,
-            0.0 if transition.terminated else self._discount,
-            transition.next_observation,
-        )
+        """Adds the row that this transition completes, and at a rollout's end all that are left."""
+        if self._now is None:
+            self._now = self._replay.keep(transition.observation, None)
+        following = self._replay.keep(transition.next_observation, self._now)
+        step = (self._now, transition.action, transition.reward, transition.intrinsic)
+        self._window.append(step)
+        self._now = following
+        over = transition.terminated or transition.truncated
+        if over:
+            self._now = None
+        while self._window and (over or len(self._window) == self._steps):
+            self._emit(following, transition.terminated)
+
+    def _emit(self, following: Any, terminated: bool) -> None:
+        """Adds the row of the oldest query in the window."""
+        reward = intrinsic = 0.0
+        discount = 1.0
+        for _, _, gained, uncertain in self._window:
+            reward += discount * gained
+            intrinsic += discount * uncertain
+            discount *= self._discount
+        reward = min(max(reward, -self._clip), self._clip) + intrinsic
+        observation, action, *_ = self._window.popleft()
+        self._replay.add(observation, action, reward, 0.0 if terminated else discount, following)
 
 
 class MonteCarlo:

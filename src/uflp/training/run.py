@@ -13,11 +13,11 @@ from threadpoolctl import threadpool_limits
 
 from uflp import spaces
 from uflp.collection import Actor, Lineage, Rollout, Start, UncertaintyFirst
-from uflp.memory import History, MonteCarlo, Nothing, OneStep, Replay, Targets
+from uflp.memory import FrameReplay, History, MonteCarlo, Nothing, NStep, Replay, Targets
 from uflp.randomness import Randomness
 from uflp.training.evaluation import evaluate, greedy, uniform
 from uflp.training.settings import RunSettings
-from uflp.types import Transition
+from uflp.types import Transition, UsageError
 from uflp.uncertainty import Uncertainty
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ class Run:
         self.evaluation_simulator = settings.simulator.make(settings.seed)
         space, actions = self.simulator.observation_space, int(self.simulator.action_space.n)
         self._dtype = spaces.layout(space)[1]
-        self.replay = Replay(space, min(loop.replay_size, loop.queries))
+        replay = FrameReplay if spaces.has_images(space) else Replay
+        self.replay = replay(space, min(loop.replay_size, loop.queries))
         self.agent, self._learn_and_look = _compiled(settings.learner, space, actions, self.replay)
         self.learner = self.agent.init(jax.random.key(self.randomness.integer("agent")))
         self.uncertainty: Uncertainty | None = None
@@ -213,12 +214,14 @@ class Run:
 
     def _targets(self) -> Targets:
         """Makes what turns transitions into rows of replay, as the agent needs them."""
-        discount = self.settings.loop.discount
+        loop = self.settings.loop
         if self.agent.target == "none":
             return Nothing()
-        if self.agent.target == "td":
-            return OneStep(self.replay, discount)
-        return MonteCarlo(self.replay, discount, self._value)
+        if self.agent.target == "return":
+            if not isinstance(self.replay, Replay):
+                raise UsageError(f"{self.settings.agent} does not learn from images: choose ddqn")
+            return MonteCarlo(self.replay, loop.discount, self._value)
+        return NStep(self.replay, loop.discount, loop.n_step, loop.reward_clip)
 
     def _value(self, observation: Any) -> float:
         """Returns max Q of a state, for returns that were cut short."""
@@ -235,7 +238,7 @@ _COMPILED: dict[tuple[Any, str, int], tuple[Agent, LearnAndLook]] = {}
 
 
 def _compiled(
-    learner: Any, space: gymnasium.Space, actions: int, replay: Replay
+    learner: Any, space: gymnasium.Space, actions: int, replay: Replay | FrameReplay
 ) -> tuple[Agent, LearnAndLook]:
     """Makes an agent, and one function for its update and the values of one observation after it.
 

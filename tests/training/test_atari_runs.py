@@ -1,4 +1,4 @@
-"""Agents that do not learn, on games and elsewhere: what restarts do alone."""
+"""Runs on games, and the agent that does not learn: what restarts do alone."""
 
 from __future__ import annotations
 
@@ -99,12 +99,31 @@ def test_presets_hold_the_values_of_the_paper() -> None:
     for name in games:
         for access in ("local", "online"):
             settings = resolve(name, access=access)
-            loop, game = settings.loop, settings.simulator
+            loop, game, learner = settings.loop, settings.simulator, settings.learner
+            assert (learner.hidden, learner.learning_rate) == ((512,), 1e-4)
+            assert (learner.adam_epsilon, learner.max_gradient_norm) == (1e-5, 10.0)
+            assert (learner.target_period, learner.huber) == (2500, 1.0)
             montezuma = name == "atari/montezuma-revenge"
             assert loop.rollout_limit == (2000 if montezuma and access == "local" else None)
             assert loop.queries == (10**9 if montezuma else 2 * 10**8)
             assert loop.discount == (0.997 if name == "atari/private-eye" else 0.99)
             assert (loop.restart, loop.checkpoint_period) == ("state", 10)
             assert loop.history_size == 10**6
+            assert loop.epsilon == (0.1 if montezuma and access == "online" else 0.01)
+            assert (loop.n_step, loop.reward_clip, loop.learning_batch) == (3, 1.0, 128)
+            assert (loop.min_replay, loop.replay_size) == (50_000, 5_000_000)
+            assert loop.learning_batch / loop.sgd_period == 8  # samples per insert
+            assert loop.p_init == (0.2 if access == "local" else 1.0)
             assert (game.sticky, game.frame_skip, game.max_frames) == (0.25, 4, 108_000)
             assert f"atari/{game.game}" == name
+
+
+def test_an_agent_learns_from_images_with_intrinsic_reward() -> None:
+    pytest.importorskip("ale_py")
+    small = {"hidden": (8,), "learning_batch": 2, "min_replay": 6, "sgd_period": 8, "queries": 24}
+    result = uflp.train("atari/pitfall", agent="ddqn-intrinsic", seed=1, **(SHORT | small))
+    assert result.metrics["sgd_steps"][-1] == 3
+    assert np.isfinite(result.metrics["loss"][-1])
+    # Each rollout's last two queries give shorter rows, so that there is one for each query.
+    assert 24 - 2 <= result.metrics["replay_size"][-1] <= 24
+    assert result.settings.loop.p_init == 0.7
