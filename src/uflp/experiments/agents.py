@@ -28,6 +28,7 @@ AGENTS = {
     "ddqn": NamedAgent("ddqn", "greedy", "double DQN, ε-greedy"),
     "ddqn-bonus": NamedAgent("ddqn", "bonus", "double DQN that acts on Q + c·u"),
     "ddqn-intrinsic": NamedAgent("ddqn", "intrinsic", "double DQN that learns from r + c·u"),
+    "dist-ddqn": NamedAgent("dist-ddqn", "greedy", "double DQN on distributions of returns"),
     "boot-ddqn": NamedAgent("boot-ddqn", "greedy", "bootstrapped double DQN, one member a rollout"),
     "random": NamedAgent(
         "random",

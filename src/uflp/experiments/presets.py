@@ -151,6 +151,18 @@ SWINGUP_HARD = Preset(
     ),
 )
 
+_ATARI_DIST = Rule(
+    {
+        "p_init": 0.3,
+        "batch": 32,
+        "learning_batch": 256,
+        "sgd_period": 32,
+        "n_step": 5,
+        "reward_clip": None,
+    },
+    agents=("dist-ddqn",),
+)
+
 
 def _atari(summary: str, game: str, *rules: Rule, **values: Any) -> Preset:
     """Returns the settings of one Atari game, where those of all games are the paper's table."""
@@ -170,6 +182,9 @@ def _atari(summary: str, game: str, *rules: Rule, **values: Any) -> Preset:
             "max_gradient_norm": 10.0,
             "target_period": 2500,
             "huber": 1.0,
+            "atoms": 201,
+            "v_min": -1.0,
+            "v_max": 20_000.0,
             "learning_batch": 128,
             # Eight samples for each transition that comes in.
             "sgd_period": 16,
@@ -186,7 +201,7 @@ def _atari(summary: str, game: str, *rules: Rule, **values: Any) -> Preset:
             "eval_episodes": 1,
         }
         | values,
-        rules=(Rule({"p_init": 0.7}, agents=("ddqn-intrinsic",)), *rules),
+        rules=(Rule({"p_init": 0.7}, agents=("ddqn-intrinsic",)), _ATARI_DIST, *rules),
     )
 
 
@@ -199,7 +214,7 @@ ATARI: Mapping[str, Preset] = {
         queries=1_000_000_000,
     ),
     "atari/private-eye": _atari(
-        "PrivateEye: sparse rewards, far apart", "private-eye", discount=0.997
+        "PrivateEye: sparse rewards, far apart", "private-eye", discount=0.997, v_max=120_000.0
     ),
     "atari/venture": _atari("Venture: rewards denser than in the other three", "venture"),
     "atari/pitfall": _atari("Pitfall: rewards sparse, and every mishap costs", "pitfall"),
