@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.timing import medians
 from uflp.experiments.resolve import resolve
 from uflp.memory import History
-from uflp.simulators.atari import Atari, AtariSimulator, _emulator
+from uflp.simulators.atari import Atari, AtariSimulator, load
 from uflp.simulators.atari_screen import Screen, pushed, stacked
 from uflp.training.run import Run
 
@@ -52,7 +52,7 @@ def _bytes_a_snapshot(game: str) -> int:
 
 def _bare() -> float:
     """Returns seconds a query of the emulator and the preprocessing, and nothing else."""
-    emulator = _emulator("montezuma-revenge")
+    emulator = load("montezuma-revenge")
     screen, initial, rng = Screen(emulator), emulator.cloneState(), np.random.default_rng(0)
     observation = stacked(np.zeros((84, 84), np.uint8))
     started = time.process_time()

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from uflp.simulators.atari import VERSION, Atari, AtariSimulator, games
+from uflp.simulators.atari import Atari, AtariSimulator, games, version
 from uflp.simulators.contract import check
 
+VERSION = version()
 RESULTS = Path(__file__).parent.parent / "results" / "atari-faithful.csv"
 COLUMNS = ("game", "ale_py", "restores", "different", "promises_broken", "verdict")
 PAPER = ("montezuma-revenge", "private-eye", "venture", "pitfall")

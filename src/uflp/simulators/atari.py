@@ -11,20 +11,13 @@ import numpy as np
 from gymnasium import spaces
 
 from uflp.cells import cell_id
+from uflp.randomness import Randomness
 from uflp.registry import unknown
 from uflp.simulators import atari_screen
 from uflp.simulators.atari_screen import Screen
 from uflp.simulators.atari_snapshot import Codec, GameState
 from uflp.simulators.base import Simulator
 from uflp.types import UsageError
-
-try:
-    import ale_py
-    from ale_py import roms
-except ImportError as error:
-    raise UsageError("Atari games need ale-py: pip install 'uflp[atari]'") from error
-
-VERSION = importlib.metadata.version("ale-py")
 
 TREASURE_ROOM_BUG = 100_000.0
 """Montezuma's screen scores above this come from a bug in the game's treasure room."""
@@ -62,7 +55,7 @@ class Atari:
 
 def games() -> list[str]:
     """Returns the names of all games."""
-    return [name.replace("_", "-") for name in roms.get_all_rom_ids()]
+    return [name.replace("_", "-") for name in _ale().roms.get_all_rom_ids()]
 
 
 class AtariSimulator(Simulator):
@@ -78,7 +71,7 @@ class AtariSimulator(Simulator):
 
     def __init__(self, settings: Atari, seed: int):
         self._settings = settings
-        self._emulator = _emulator(settings.game)
+        self._emulator = load(settings.game)
         self._screen = Screen(self._emulator)
         self._screen.catch()
         first = self._screen.gray()
@@ -88,7 +81,7 @@ class AtariSimulator(Simulator):
         self._codec = Codec(self._initial.serialize(), first)
         self._first = atari_screen.stacked(first)
         self._observation = self._first
-        self._noise = np.random.PCG64(seed)
+        self._noise = np.random.PCG64(Randomness(seed).integer("atari"))
         self._draw = np.random.Generator(self._noise).random
         self._frames = 0
         self._action = 0
@@ -99,7 +92,7 @@ class AtariSimulator(Simulator):
         self.stamp = (
             f"atari/1 game={settings.game} sticky={settings.sticky} "
             f"frame_skip={settings.frame_skip} max_frames={settings.max_frames} "
-            f"ale-py={VERSION} start={self._codec.start:08x}"
+            f"ale-py={version()} start={self._codec.start:08x}"
         )
 
     def metrics(self) -> dict[str, float]:
@@ -156,7 +149,7 @@ class AtariSimulator(Simulator):
 
     def _restore(self, data: bytes, *, exact: bool) -> tuple[np.ndarray, dict[str, Any]]:
         state = self._codec.unpack(data)
-        self._emulator.restoreState(ale_py.ALEState(state.emulator))
+        self._emulator.restoreState(_ale().ALEState(state.emulator))
         self._frames, self._action = state.frames, state.action
         # The emulator's own screen stays stale until its next frame.
         self._observation = state.observation
@@ -194,13 +187,26 @@ class AtariSimulator(Simulator):
             self._best = max(self._best, score)
 
 
-def _emulator(game: str) -> Any:
+def version() -> str:
+    """Returns the version of ale-py, which decides the layout of an emulator's state."""
+    return importlib.metadata.version("ale-py")
+
+
+def load(game: str) -> Any:
     """Returns an emulator at the initial state of a game, with nothing random in it."""
+    ale_py = _ale()
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
     emulator = ale_py.ALEInterface()
     emulator.setInt("random_seed", 0)
     emulator.setFloat("repeat_action_probability", 0.0)
-    path: Any = roms.get_rom_path(game.replace("-", "_"))
-    emulator.loadROM(path)
+    emulator.loadROM(ale_py.roms.get_rom_path(game.replace("-", "_")))
     emulator.reset_game()
     return emulator
+
+
+def _ale() -> Any:
+    try:
+        import ale_py.roms
+    except ImportError as error:
+        raise UsageError("Atari games need ale-py: pip install 'uflp[atari]'") from error
+    return ale_py
