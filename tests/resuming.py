@@ -11,16 +11,24 @@ from uflp.training.checkpoints import Checkpoints
 from uflp.training.run import Run
 from uflp.training.settings import RunSettings
 
+_SHORT: dict[str, dict[str, Any]] = {
+    "deep": {"size": 6, "history_size": 150},
+    "swingup": {"max_time": 0.3},
+    "atari": {"max_frames": 120, "rollout_limit": 13, "history_size": 30, "min_replay": 16},
+}
+
 
 def small(preset: str, agent: str, uncertainty: str, **more: Any) -> RunSettings:
     """Returns a run of any kind that takes a second, with episodes that end and restarts."""
-    values: dict[str, Any] = {"queries": 300, "eval_period": 60, "hidden": (8,), "eval_episodes": 1}
+    values: dict[str, Any] = {"queries": 300, "eval_period": 60, "eval_episodes": 1}
     values |= {"learning_batch": 16, "replay_size": 200}
+    if agent != "random":
+        values["hidden"] = (8,)
     if agent == "boot-ddqn":
         values["members"] = 3
     if uncertainty == "covariance":
         values["feature_size"] = 20
-    values |= {"size": 6, "history_size": 150} if preset == "deep-sea" else {"max_time": 0.3}
+    values |= _SHORT[preset.partition("/")[0].partition("-")[0]]
     return resolve(preset, agent=agent, uncertainty=uncertainty, overrides=values | more)
 
 

@@ -13,7 +13,7 @@ import pytest
 import uflp
 
 ROOT = Path(uflp.__file__).parent
-FOUNDATION = {"types", "randomness", "registry", "spaces", "state"}
+FOUNDATION = {"types", "randomness", "registry", "spaces", "state", "cells"}
 _ROOMS = {"simulators", "uncertainty", "agents", "memory"}
 _TRAINING = FOUNDATION | _ROOMS | {"collection", "training"}
 # A room to the rooms it may import, from the bottom up; each may also import itself.
@@ -23,6 +23,7 @@ LAYERS = {
     "registry": {"types"},
     "spaces": {"types"},
     "state": set(),
+    "cells": {"types"},
     "simulators": FOUNDATION,
     "uncertainty": FOUNDATION,
     "agents": FOUNDATION,

@@ -20,3 +20,10 @@ def layout(space: gymnasium.Space) -> tuple[tuple[int, ...], np.dtype]:
 def ids(space: gymnasium.Space) -> int | None:
     """Returns how many different observations there are where they are 0, 1, …, else None."""
     return int(space.n) if isinstance(space, gymnasium.spaces.Discrete) else None
+
+
+def has_images(space: gymnasium.Space) -> bool:
+    """Returns whether observations are stacks of images, uint8 [K, H, W]."""
+    if not isinstance(space, gymnasium.spaces.Box):
+        return False
+    return space.dtype == np.uint8 and len(space.shape) == 3

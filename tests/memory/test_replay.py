@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from uflp.agents.batches import unpack
-from uflp.memory import MonteCarlo, OneStep, Replay
+from uflp.memory import MonteCarlo, NStep, Replay
 from uflp.types import Batch, Transition, UsageError
 
 IDS = gymnasium.spaces.Discrete(100)
@@ -91,7 +91,7 @@ def test_bad_spaces_and_capacities_are_refused() -> None:
 
 def test_one_step_targets_stop_at_termination_and_go_on_through_truncation() -> None:
     replay = Replay(IDS, 10)
-    targets = OneStep(replay, 0.9)
+    targets = NStep(replay, 0.9, 1, None)
     targets.add(transition(0, 1.0))
     targets.add(transition(1, 2.0, intrinsic=0.5))
     targets.add(transition(2, 3.0, truncated=True))

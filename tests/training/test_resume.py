@@ -41,6 +41,16 @@ def test_a_stopped_run_gives_the_rows_of_one_that_was_not(
     assert stopped_rows(settings, tmp_path, STOPS) == rows_of(Run(settings))
 
 
+@pytest.mark.parametrize(
+    ("agent", "more"),
+    [("random", {"repeat_probability": 0.5}), ("ddqn-intrinsic", {"sgd_period": 20})],
+)
+def test_a_game_goes_on_as_well(tmp_path: Path, agent: str, more: dict[str, Any]) -> None:
+    pytest.importorskip("ale_py")
+    settings = small("atari/montezuma-revenge", agent, "counts", queries=120, **more)
+    assert stopped_rows(settings, tmp_path, (7, 50, 97)) == rows_of(Run(settings))
+
+
 def without_clock(folder: Path) -> list[list[str]]:
     rows = [line.split(",") for line in (folder / "metrics.csv").read_text().splitlines()]
     clock = rows[0].index("wall_seconds")

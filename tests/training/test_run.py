@@ -18,7 +18,7 @@ import uflp
 from uflp.agents.batches import unpack
 from uflp.experiments.resolve import resolve
 from uflp.training.checkpoints import Checkpoints
-from uflp.training.evaluation import evaluate
+from uflp.training.evaluation import evaluate, greedy
 from uflp.training.interruption import Interruption
 from uflp.training.records import RunFolder, summarize
 from uflp.training.run import BadNumberError, Run, SimulatorFailedError
@@ -257,7 +257,7 @@ def test_the_mean_and_the_deviation_of_returns() -> None:
 
     simulator.step = step  # type: ignore[method-assign]
     result = evaluate(
-        simulator, lambda keys: np.zeros((1, len(keys), 2)), 3, np.random.default_rng(0)
+        simulator, greedy(lambda keys: np.zeros((1, len(keys), 2))), 3, np.random.default_rng(0)
     )
     assert (result.mean, result.episodes) == (4.0, 3)
     assert result.std == pytest.approx(math.sqrt(6))

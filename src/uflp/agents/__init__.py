@@ -7,6 +7,8 @@ LEARNERS = Registry(
     {
         "ddqn": "uflp.agents.ddqn:DDQN",
         "boot-ddqn": "uflp.agents.boot_ddqn:BootDDQN",
+        "dist-ddqn": "uflp.agents.dist_ddqn:DistDDQN",
+        "random": "uflp.agents.random:RandomActions",
         "pi": "uflp.agents.policy_iteration:PolicyIteration",
     },
 )

@@ -42,11 +42,12 @@ class Agent(NamedTuple):
         predict: action values of each ensemble member.
         update: one SGD step.
         members: M, the size of the ensemble; 1 where there is none.
-        target: what replay prepares, `td` (reward and discount) or `return`.
+        target: what replay prepares, `td` (reward and discount), `return`, or `none` for an agent
+            that does not learn and acts at random.
     """
 
     init: Init
     predict: Predict
     update: Update
     members: int = 1
-    target: Literal["td", "return"] = "td"
+    target: Literal["td", "return", "none"] = "td"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import gymnasium
 import jax
 import jax.numpy as jnp
+import optax
 
 from uflp.agents import losses
 from uflp.agents.base import Agent
@@ -24,13 +26,19 @@ class DDQN(Fitting):
         hidden: widths of the hidden layers.
         learning_rate: step size of Adam.
         max_gradient_norm: gradients longer than this are shortened to it.
+        adam_epsilon: what Adam adds to the root of a gradient's second moment.
         target_period: SGD steps between copies of the parameters into the target.
+        huber: errors larger than this count linearly, and smaller ones half their square; None
+            squares them all.
     """
 
     target_period: int = 4
+    huber: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.huber is not None and not self.huber > 0:
+            raise UsageError(f"huber must be positive or none, not {self.huber}")
         if self.target_period < 1:
             raise UsageError(f"target_period must be at least 1, not {self.target_period}")
 
@@ -47,9 +55,14 @@ def make_ddqn(config: DDQN, space: gymnasium.Space, actions: int) -> Agent:
         return q.values(learner, observations)[None]
 
     def update(learner: QState, batch: Batch) -> tuple[QState, jax.Array]:
-        return double_q_step(q, learner, batch)
+        return double_q_step(q, learner, batch, penalty=penalty_of(config.huber))
 
     return Agent(jax.jit(q.init), jax.jit(predict), jax.jit(update, donate_argnums=0))
+
+
+def penalty_of(huber: float | None) -> Callable[[jax.Array], jax.Array]:
+    """Returns the square, or Huber's loss, which goes on linearly beyond a width."""
+    return jnp.square if huber is None else partial(optax.losses.huber_loss, delta=huber)
 
 
 def double_q_step(
@@ -57,14 +70,16 @@ def double_q_step(
     state: QState,
     batch: Batch,
     prior: Callable[[jax.Array], jax.Array | float] = lambda observations: 0.0,
+    penalty: Callable[[jax.Array], jax.Array] = jnp.square,
 ) -> tuple[QState, jax.Array]:
-    """Takes one SGD step on the mean squared double-Q error of a batch.
+    """Takes one SGD step on the mean penalty of the double-Q errors of a batch.
 
     Args:
         q: the Q-function.
         state: of the Q-function.
         batch: transitions.
         prior: action values [B, A] to add to those of the Q-function, in the target too.
+        penalty: of errors [B].
 
     Returns:
         The new state, and the loss.
@@ -78,6 +93,6 @@ def double_q_step(
         errors = jax.vmap(losses.double_q)(
             q_tm1, batch.action, batch.reward, batch.discount, q_t_value, q_t_selector
         )
-        return jnp.mean(jnp.square(errors))
+        return jnp.mean(penalty(errors))
 
     return q.fit(state, batch.observation, loss)

@@ -1,4 +1,4 @@
-"""The plain Q-function: an MLP on vectors, with optax's Adam and a full copy as target."""
+"""The plain Q-function: a network with optax's Adam and a full copy as target; MLPs on vectors."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import jax.numpy as jnp
 import optax
 
 from uflp.agents.mlp import init_mlp, mlp
-from uflp.agents.q_function import Fitting, Loss, MemberStep, QFunction, QState
+from uflp.agents.q_function import Fitting, Loss, MemberStep, QFunction, QState, Values
 
 
 class DenseMember(NamedTuple):
-    """Parameters θ and θ', each one vector, the optimiser's state, and SGD steps so far."""
+    """Parameters θ and θ', the optimiser's state, and SGD steps so far."""
 
-    params: jax.Array
-    target: jax.Array
+    params: Any
+    target: Any
     optimizer: optax.OptState
     steps: jax.Array
 
@@ -30,7 +30,7 @@ def make_dense(
     target_period: int | None,
     encode: Callable[[jax.Array], jax.Array] = lambda observations: observations,
 ) -> QFunction:
-    """Builds the plain Q-function.
+    """Builds the plain Q-function of an MLP, whose parameters are one vector.
 
     Args:
         fitting: how it learns.
@@ -40,17 +40,41 @@ def make_dense(
         encode: makes the network's input [B, D] of observations.
     """
     sizes = (width, *fitting.hidden, actions)
-    optimizer = optax.chain(
-        optax.clip_by_global_norm(fitting.max_gradient_norm), optax.adam(fitting.learning_rate)
-    )
 
     def network(params: jax.Array, observations: jax.Array) -> jax.Array:
         return mlp(params, sizes, encode(observations))
 
+    def draw(key: jax.Array) -> jax.Array:
+        return init_mlp(key, sizes)
+
+    return make_plain(fitting, network, draw, target_period=target_period)
+
+
+def make_plain(
+    fitting: Fitting,
+    network: Values,
+    draw: Callable[[jax.Array], Any],
+    *,
+    target_period: int | None,
+) -> QFunction:
+    """Builds the plain Q-function of any network.
+
+    Args:
+        fitting: how it learns.
+        network: action values [B, A] of parameters and observations.
+        draw: parameters of a new network.
+        target_period: SGD steps between copies into the target; None never copies.
+    """
+    optimizer = optax.chain(
+        optax.clip_by_global_norm(fitting.max_gradient_norm),
+        optax.adam(fitting.learning_rate, eps=fitting.adam_epsilon),
+    )
+
     def init(key: jax.Array) -> QState:
-        params = init_mlp(key, sizes)
+        params = draw(key)
+        target = jax.tree.map(jnp.copy, params)
         steps = jnp.zeros((), jnp.int32)
-        return QState(DenseMember(params, jnp.copy(params), optimizer.init(params), steps), ())
+        return QState(DenseMember(params, target, optimizer.init(params), steps), ())
 
     def values(state: QState, observations: jax.Array) -> jax.Array:
         return network(state.member.params, observations)
@@ -72,7 +96,4 @@ def make_dense(
         # In turn: side by side, all that lies between the layers outgrows the caches of a CPU.
         return jax.lax.map(lambda member: step(*member), (states, priors))
 
-    def init_prior(key: jax.Array) -> jax.Array:
-        return init_mlp(key, sizes)
-
-    return QFunction(init, values, target_values, fit, fit_members, init_prior, network)
+    return QFunction(init, values, target_values, fit, fit_members, draw, network)

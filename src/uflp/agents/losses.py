@@ -34,6 +34,43 @@ def double_q(
     return jax.lax.stop_gradient(target) - _of_action(q_tm1, a_tm1)
 
 
+def categorical_double_q(
+    atoms: jax.Array,
+    logits_tm1: jax.Array,
+    a_tm1: jax.Array,
+    r_t: jax.Array,
+    discount_t: jax.Array,
+    logits_t: jax.Array,
+    q_t_selector: jax.Array,
+) -> jax.Array:
+    """Categorical double Q-learning (Bellemare et al. 2017).
+
+    Args:
+        atoms: [N] returns, evenly spaced.
+        logits_tm1: [A, N] before the query, under the parameters that learn.
+        a_tm1: [] action taken.
+        r_t: [] reward, or a discounted sum of several.
+        discount_t: [] what multiplies the returns beyond; 0 at a terminal.
+        logits_t: [A, N] after the query, under the target parameters.
+        q_t_selector: [A] values after the query that choose the action.
+
+    Returns:
+        [] cross-entropy from the target distribution; no gradient flows through it.
+    """
+    beyond = jax.nn.softmax(logits_t[jnp.argmax(q_t_selector)])
+    target = jax.lax.stop_gradient(_projected(r_t + discount_t * atoms, beyond, atoms))
+    log_p = jax.vmap(_of_action, in_axes=(1, None))(jax.nn.log_softmax(logits_tm1), a_tm1)
+    return -jnp.sum(target * log_p)
+
+
+def _projected(returns: jax.Array, probabilities: jax.Array, atoms: jax.Array) -> jax.Array:
+    """Shares the probability [N] of any returns [N] out among the atoms [N] on either side."""
+    gap = atoms[1] - atoms[0]
+    places = jnp.clip(returns, atoms[0], atoms[-1])
+    shares = jnp.clip(1 - jnp.abs(places[None, :] - atoms[:, None]) / gap, 0, 1)
+    return shares @ probabilities
+
+
 def monte_carlo(q_tm1: jax.Array, a_tm1: jax.Array, g_tm1: jax.Array) -> jax.Array:
     """Error against a return, Eq. 7 of the paper.
 

@@ -1,14 +1,17 @@
 """Q-functions, chosen by what the observation space means.
 
-There are two forms, which do the same: the plain one, for vectors, and one for observations that
-are numbered, whose first layer is a table of which a step touches few rows.
+There are two forms, which do the same: the plain one, for vectors and images, and one for
+observations that are numbered, whose first layer is a table of which a step touches few rows.
 """
 
 from __future__ import annotations
 
 import gymnasium
 
+from uflp import spaces
+from uflp.agents.conv import make_conv
 from uflp.agents.dense import make_dense
+from uflp.agents.lazy_adam import EPSILON
 from uflp.agents.lookup import make_lookup
 from uflp.agents.q_function import Fitting, QFunction
 from uflp.types import UsageError
@@ -26,7 +29,13 @@ def make_q_function(
         target_period: SGD steps between copies into the target; None never copies.
     """
     if isinstance(space, gymnasium.spaces.Discrete) and space.start == 0:
+        if fitting.adam_epsilon != EPSILON:
+            raise UsageError(
+                f"on numbered observations adam_epsilon is {EPSILON}, not {fitting.adam_epsilon}"
+            )
         return make_lookup(fitting, int(space.n), actions, target_period=target_period)
     if isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1:
         return make_dense(fitting, space.shape[0], actions, target_period=target_period)
+    if isinstance(space, gymnasium.spaces.Box) and spaces.has_images(space):
+        return make_conv(fitting, space.shape, actions, target_period=target_period)
     raise UsageError(f"no network is known for the observation space {space}")

@@ -22,15 +22,19 @@ class Fitting:
         hidden: widths of the hidden layers.
         learning_rate: step size of Adam.
         max_gradient_norm: gradients longer than this are shortened to it.
+        adam_epsilon: what Adam adds to the root of a gradient's second moment.
     """
 
     hidden: tuple[int, ...] = (64, 64)
     learning_rate: float = 1e-3
     max_gradient_norm: float = 20.0
+    adam_epsilon: float = 1e-8
 
     def __post_init__(self) -> None:
         if not self.learning_rate > 0:
             raise UsageError(f"learning_rate must be positive, not {self.learning_rate}")
+        if not self.adam_epsilon > 0:
+            raise UsageError(f"adam_epsilon must be positive, not {self.adam_epsilon}")
         if not self.max_gradient_norm > 0:
             raise UsageError(f"max_gradient_norm must be positive, not {self.max_gradient_norm}")
         if not self.hidden or min(self.hidden) < 1:

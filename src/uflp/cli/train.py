@@ -87,7 +87,7 @@ def train(
         overrides=overrides,
     )
     if out is None:
-        out = _new_folder(f"{resolved.preset}-{resolved.agent}-{resolved.access}")
+        out = _new_folder(f"{resolved.preset}-{resolved.agent}-{resolved.access}".replace("/", "-"))
     outcome = (
         _train_one(resolved, out, stop_at_return, checkpoint_seconds)
         if seeds is None

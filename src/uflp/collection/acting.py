@@ -26,6 +26,7 @@ class Actor:
         members: int = 1,
         epsilon: float = 0.0,
         bonus_scale: float = 0.0,
+        repeat_probability: float = 0.0,
     ):
         """Makes an actor.
 
@@ -38,6 +39,7 @@ class Actor:
             members: M.
             epsilon: probability of a random action.
             bonus_scale: c of the bonus c·u(s, a).
+            repeat_probability: probability that a random action is the last one once more.
         """
         self._values = values
         self._predict = predict
@@ -47,22 +49,31 @@ class Actor:
         self._members = members
         self._epsilon = epsilon
         self._bonus_scale = bonus_scale
+        self._repeat_probability = repeat_probability
         self._member = 0
+        self._last: int | None = None
 
     def begin_rollout(self, rng: np.random.Generator) -> None:
         """Draws the ensemble member that acts throughout the coming rollout."""
         self._member = int(rng.integers(self._members)) if self._members > 1 else 0
+        self._last = None
 
     def act(self, observation: Any, key: Any, query: int) -> int:
         """Returns an action for an observation and its uncertainty key."""
         if self._epsilon:
             rng = self._randomness.at("act", query)
             if rng.random() < self._epsilon:
-                return int(rng.integers(self._actions))
+                return self._random(rng)
         values = self._values(observation)[self._member]
         if self._bonus_scale:
             values = values + self._bonus_scale * self._score(key)
         return int(values.argmax())
+
+    def _random(self, rng: np.random.Generator) -> int:
+        again = self._repeat_probability and rng.random() < self._repeat_probability
+        if not again or self._last is None:
+            self._last = int(rng.integers(self._actions))
+        return self._last
 
     def uncertainty_of(self, key: Any, action: int) -> float:
         """Returns u(s, a), or u(s) where the uncertainty does not tell actions apart."""
@@ -70,12 +81,13 @@ class Actor:
         return float(score[action] if score.ndim else score)
 
     def state(self) -> State:
-        """Returns the member that acts."""
-        return {"member": self._member}
+        """Returns the member that acts, and the last random action."""
+        return {"member": self._member, "last": self._last}
 
     def load(self, state: State) -> None:
-        """Takes the member that acts."""
+        """Takes the member that acts, and the last random action."""
         self._member = number(state, "member")
+        self._last = None if state["last"] is None else number(state, "last")
         if self._member >= self._members:
             raise StateError(f"there is no member {self._member}")
 

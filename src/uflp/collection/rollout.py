@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from uflp.collection.acting import Actor
+from uflp.collection.lineage import Lineage
 from uflp.collection.restart import Start, UncertaintyFirst
 from uflp.memory import History
 from uflp.randomness import Randomness
@@ -43,6 +44,7 @@ class Rollout:
         checkpoint_period: int = 1,
         limit: int | None = None,
         intrinsic_scale: float = 0.0,
+        lineage: Lineage | None = None,
     ):
         """Makes the means of collection.
 
@@ -56,6 +58,7 @@ class Rollout:
             checkpoint_period: a state is saved every so many observations.
             limit: queries after which a rollout is truncated.
             intrinsic_scale: c of the intrinsic reward c·u(s, a), Eq. 5.
+            lineage: told of every action that the simulator executes, if it says which.
         """
         self.over = True
         self.observation: Any = None
@@ -73,6 +76,7 @@ class Rollout:
         self._key: Any = None
         self._action: int | None = None
         self._length = 0
+        self._lineage = lineage
 
     def begin(self, start: Start) -> None:
         """Goes to s0, and adds it to the history."""
@@ -86,6 +90,8 @@ class Rollout:
             assert snapshot is not None, "a rule chose an entry that the history has evicted"
             self.observation, _ = self._ask(lambda: self._simulator.restore(snapshot))
             self.restarts += 1
+        if self._lineage is not None:
+            self._lineage.begin(start.entry)
         self._actor.begin_rollout(rng)
         self._key = self._key_of(self.observation)
         self._action = start.action
@@ -100,6 +106,8 @@ class Rollout:
             action = self._actor.act(observation, key, query)
         result = self._ask(lambda: self._simulator.step(action))
         next_observation, reward, terminated, truncated, _ = result
+        if self._lineage is not None:
+            self._lineage.stepped(self._simulator.executed, self._simulator.screen_score)
         intrinsic = self._visit(key, action)
         self._length += 1
         # Reaching the limit ends the rollout, not the task: values bootstrap through.
@@ -161,6 +169,8 @@ class Rollout:
         entry = self._history.add(self._ask(self._simulator.save), self._key)
         if self._rule is not None:
             self._rule.added(entry, self._key)
+        if self._lineage is not None:
+            self._lineage.added(entry, self._history.oldest)
 
     def _ask(self, question: Callable[[], T]) -> T:
         """Asks the simulator, and ends the rollout if it raises an error."""

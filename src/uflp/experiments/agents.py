@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from uflp.training.settings import Exploration
 
 
 class NamedAgent(NamedTuple):
-    """What an agent's name stands for."""
+    """What an agent's name stands for.
+
+    Attributes:
+        learner: name of the learner.
+        exploration: how uncertainty enters what it does.
+        summary: one line for `uflp list`.
+        values: settings that come with the agent, in whichever preset.
+    """
 
     learner: str
     exploration: Exploration
     summary: str
+    values: Mapping[str, Any] = {}
 
 
 AGENTS = {
     "ddqn": NamedAgent("ddqn", "greedy", "double DQN, ε-greedy"),
     "ddqn-bonus": NamedAgent("ddqn", "bonus", "double DQN that acts on Q + c·u"),
     "ddqn-intrinsic": NamedAgent("ddqn", "intrinsic", "double DQN that learns from r + c·u"),
+    "dist-ddqn": NamedAgent("dist-ddqn", "greedy", "double DQN on distributions of returns"),
     "boot-ddqn": NamedAgent("boot-ddqn", "greedy", "bootstrapped double DQN, one member a rollout"),
+    "random": NamedAgent(
+        "random",
+        "greedy",
+        "random actions, no learning: what restarts do alone",
+        {"epsilon": 1.0, "replay_size": 1, "learning_batch": 1, "min_replay": None},
+    ),
     "pi": NamedAgent("pi", "greedy", "policy iteration on Monte Carlo returns"),
     "pi-bonus": NamedAgent("pi", "bonus", "policy iteration that acts on Q + c·u"),
 }

@@ -69,6 +69,7 @@ def resolve(
     for rule in chosen.rules:
         if rule.matches(agent, uncertainty, access):
             values |= rule.values
+    values |= named.values
     if access == "online":
         values["p_init"] = 1.0
     overrides = _read(parts, overrides or {})

@@ -1,7 +1,16 @@
 """What a run remembers: snapshots in the history, transitions in the replay."""
 
+from uflp.memory.frames import FrameReplay
 from uflp.memory.history import History
 from uflp.memory.replay import Replay
-from uflp.memory.targets import MonteCarlo, OneStep, Targets
+from uflp.memory.targets import MonteCarlo, Nothing, NStep, Targets
 
-__all__ = ["History", "MonteCarlo", "OneStep", "Replay", "Targets"]
+__all__ = [
+    "FrameReplay",
+    "History",
+    "MonteCarlo",
+    "NStep",
+    "Nothing",
+    "Replay",
+    "Targets",
+]

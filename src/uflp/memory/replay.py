@@ -34,23 +34,25 @@ class Replay:
         """
         if capacity < 1:
             raise UsageError(f"a replay needs room for at least 1 row, not {capacity}")
-        shape, dtype = layout(space)
-        kinds = [(dtype, shape), (np.int32, ()), (np.float32, ()), (np.float32, ()), (dtype, shape)]
-        formats = [np.dtype(kind) for kind in kinds]
-        ends = np.cumsum([-(-kind.itemsize // _WORD) * _WORD for kind in formats]).tolist()
-        layout_of_row: Any = {
-            "names": Batch._fields,
-            "formats": formats,
-            "offsets": [0, *ends[:-1]],
-            "itemsize": ends[-1],
-        }
-        self.row = np.dtype(layout_of_row)
+        self.row = layout_of_row(space)
         self._rows = np.zeros(capacity, self.row)
         self._words = self._rows.view(np.uint32).reshape(capacity, -1)
         self._added = 0
 
     def __len__(self) -> int:
         return min(self._added, len(self._rows))
+
+    def keep(self, observation: Any, after: Any) -> Any:
+        """Returns what to call an observation by: itself."""
+        return observation
+
+    def name(self, kept: Any) -> np.ndarray:
+        """Returns a kept observation as a checkpoint holds it."""
+        return np.asarray(kept)
+
+    def named(self, name: np.ndarray) -> Any:
+        """Returns the kept observation that a checkpoint held."""
+        return name
 
     def add(
         self, observation: Any, action: int, reward: float, discount: float, next_observation: Any
@@ -88,3 +90,18 @@ class Replay:
         for numbers in spans(first, self._added, self.row.itemsize):
             words = self._words[numbers % len(self._rows)]
             yield Block(int(numbers[0]), int(numbers[-1]) + 1, {"words": words})
+
+
+def layout_of_row(space: gymnasium.Space) -> np.dtype:
+    """Returns the columns of a `Batch` of observations of a space, each beginning at a word."""
+    shape, dtype = layout(space)
+    kinds = [(dtype, shape), (np.int32, ()), (np.float32, ()), (np.float32, ()), (dtype, shape)]
+    formats = [np.dtype(kind) for kind in kinds]
+    ends = np.cumsum([-(-kind.itemsize // _WORD) * _WORD for kind in formats]).tolist()
+    columns: Any = {
+        "names": Batch._fields,
+        "formats": formats,
+        "offsets": [0, *ends[:-1]],
+        "itemsize": ends[-1],
+    }
+    return np.dtype(columns)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -10,6 +12,24 @@ import numpy as np
 from uflp.memory.replay import Replay
 from uflp.state import State, Stateful
 from uflp.types import Transition
+
+
+class Rows(Protocol):
+    """A replay, seen from here."""
+
+    def keep(self, observation: Any, after: Any) -> Any:
+        """Returns what to call an observation by, given the one before it in the rollout."""
+
+    def add(
+        self, observation: Any, action: int, reward: float, discount: float, following: Any, /
+    ) -> None:
+        """Adds one row of observations that are kept."""
+
+    def name(self, kept: Any) -> np.ndarray:
+        """Returns a kept observation as a checkpoint holds it."""
+
+    def named(self, name: np.ndarray) -> Any:
+        """Returns the kept observation that a checkpoint held."""
 
 
 class Targets(Stateful, Protocol):
@@ -22,32 +42,93 @@ class Targets(Stateful, Protocol):
         """Forgets what waits for the end of the present rollout, which will never come."""
 
 
-class OneStep:
-    """One row a transition: its reward, and γ unless the task ended there."""
-
-    def __init__(self, replay: Replay, discount: float):
-        self._replay = replay
-        self._discount = discount
+class Nothing:
+    """No rows at all, for agents that do not learn."""
 
     def add(self, transition: Transition) -> None:
-        """Adds the row at once."""
-        self._replay.add(
-            transition.observation,
-            transition.action,
-            transition.reward + transition.intrinsic,
-            0.0 if transition.terminated else self._discount,
-            transition.next_observation,
-        )
+        """Forgets the transition."""
 
     def drop(self) -> None:
-        """Does nothing: no row waits for another."""
+        """Does nothing: nothing waits."""
 
     def state(self) -> State:
-        """Returns nothing: every row is in the replay."""
+        """Returns nothing."""
         return {}
 
     def load(self, state: State) -> None:
         """Takes nothing."""
+
+
+class NStep:
+    """Rows (s_t, a_t, Σ γᵏ r_{t+k}, γⁿ, s_{t+n}), of rewards of n queries of one rollout.
+
+    Where the rollout ends sooner, rows are shorter: nothing lies beyond a terminal, and the value
+    of the state where it was truncated stands for the rest. The reward sum is clipped, and what is
+    intrinsic comes on top.
+    """
+
+    def __init__(self, replay: Rows, discount: float, steps: int, clip: float | None):
+        """Makes targets.
+
+        Args:
+            replay: that takes the rows.
+            discount: γ.
+            steps: n.
+            clip: reward sums lie within ± this; None clips nothing.
+        """
+        self._replay = replay
+        self._discount = discount
+        self._steps = steps
+        self._clip = math.inf if clip is None else clip
+        self._now: Any = None
+        self._window: deque[tuple[Any, int, float, float]] = deque()
+
+    def add(self, transition: Transition) -> None:
+        """Adds the row that this transition completes, and at a rollout's end all that are left."""
+        if self._now is None:
+            self._now = self._replay.keep(transition.observation, None)
+        following = self._replay.keep(transition.next_observation, self._now)
+        step = (self._now, transition.action, transition.reward, transition.intrinsic)
+        self._window.append(step)
+        self._now = following
+        over = transition.terminated or transition.truncated
+        if over:
+            self._now = None
+        while self._window and (over or len(self._window) == self._steps):
+            self._emit(following, transition.terminated)
+
+    def _emit(self, following: Any, terminated: bool) -> None:
+        """Adds the row of the oldest query in the window."""
+        reward = intrinsic = 0.0
+        discount = 1.0
+        for _, _, gained, uncertain in self._window:
+            reward += discount * gained
+            intrinsic += discount * uncertain
+            discount *= self._discount
+        reward = min(max(reward, -self._clip), self._clip) + intrinsic
+        observation, action, *_ = self._window.popleft()
+        self._replay.add(observation, action, reward, 0.0 if terminated else discount, following)
+
+    def drop(self) -> None:
+        """Forgets the queries whose rows are not complete."""
+        self._window.clear()
+        self._now = None
+
+    def state(self) -> State:
+        """Returns the queries whose rows are not complete, and where the rollout is."""
+        return {
+            "now": None if self._now is None else self._replay.name(self._now),
+            "window": [[self._replay.name(kept), *rest] for kept, *rest in self._window],
+        }
+
+    def load(self, state: State) -> None:
+        """Takes such queries, once the replay has its rows again."""
+        now, window = state["now"], state["window"]
+        self._now = None if now is None else self._replay.named(now)
+        self._window = deque(
+            (self._replay.named(name), action, reward, intrinsic)
+            for name, action, reward, intrinsic in window
+        )
 
 
 class MonteCarlo:

@@ -9,6 +9,7 @@ SIMULATORS = Registry(
         "deep-sea": "uflp.simulators.deep_sea:DeepSea",
         "swingup": "uflp.simulators.swingup:Swingup",
         "bsuite": "uflp.simulators.bsuite:Bsuite",
+        "atari": "uflp.simulators.atari:Atari",
     },
 )
 

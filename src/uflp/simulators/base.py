@@ -36,12 +36,17 @@ class Simulator(gymnasium.Env[Any, Any]):
             constant, else None.
         projection: how to draw where it has been, None where there is no telling picture.
         screen_score: unclipped reward since the initial state, across restarts.
+        replayable: whether the actions that were executed, played from the initial state, lead to
+            the same states; a simulator of which this holds sets `executed`.
+        executed: what the last step executed, one byte a frame.
     """
 
     stamp: str
     snapshot_width: int | None = None
     projection: Projection | None = None
     screen_score: float = 0.0
+    replayable: bool = False
+    executed: bytes = b""
     _running: bool = False
 
     def reset(

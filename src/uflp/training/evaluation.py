@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from uflp.uncertainty.base import Predict
 
 Watch = Callable[[Simulator], None]
 """Called with the simulator at every state of an evaluation."""
+Policy = Callable[[Any, np.random.Generator], int]
+"""An action for an observation."""
 
 
 class Evaluation(NamedTuple):
@@ -24,12 +26,12 @@ class Evaluation(NamedTuple):
 
 def evaluate(
     simulator: Simulator,
-    predict: Predict,
+    policy: Policy,
     episodes: int,
     rng: np.random.Generator,
     watch: Watch | None = None,
 ) -> Evaluation:
-    """Plays episodes greedily on the mean of the ensemble's values, without bonus or chance."""
+    """Plays episodes, and sums up their returns."""
     watch = watch or (lambda simulator: None)
     returns = np.zeros(episodes)
     for episode in range(episodes):
@@ -37,9 +39,23 @@ def evaluate(
         watch(simulator)
         over = False
         while not over:
-            values = predict(np.asarray(observation)[None]).mean(axis=0)[0]
-            observation, reward, terminated, truncated, _ = simulator.step(int(values.argmax()))
+            action = policy(observation, rng)
+            observation, reward, terminated, truncated, _ = simulator.step(action)
             watch(simulator)
             returns[episode] += reward
             over = terminated or truncated
     return Evaluation(float(returns.mean()), float(returns.std()), episodes)
+
+
+def greedy(predict: Predict) -> Policy:
+    """Returns the policy that is greedy on the mean of the ensemble's values, without bonus."""
+
+    def policy(observation: Any, rng: np.random.Generator) -> int:
+        return int(predict(np.asarray(observation)[None]).mean(axis=0)[0].argmax())
+
+    return policy
+
+
+def uniform(actions: int) -> Policy:
+    """Returns the policy of an agent that does not learn."""
+    return lambda observation, rng: int(rng.integers(actions))

@@ -70,7 +70,10 @@ class Policy:
         if episodes < 1:
             raise UsageError(f"there must be at least 1 episode, not {episodes}")
         rng = Randomness(seed).at("evaluation", 0)
-        return evaluate(self.simulator(), self._predict, episodes, rng, watch)
+        return evaluate(self.simulator(), self._choose, episodes, rng, watch)
+
+    def _choose(self, observation: Any, rng: np.random.Generator) -> int:
+        return self.act(observation)
 
     def _predict(self, observations: np.ndarray) -> np.ndarray:
         return predict(self._agent, self._learner, observations, self._dtype)

@@ -14,6 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
+import numpy as np
+
+from uflp.collection import Lineage
 from uflp.training.events import EventFile
 from uflp.training.exploration import EXPLORATION, Exploration
 from uflp.training.lock import LOCK, Lock
@@ -28,6 +31,7 @@ AGENT = "agent.state"
 Stopped = Literal["budget", "goal", "callback"]
 _TEMPORARY, _PROBE = ".tmp", ".write-probe"
 _NOTHING = {LOCK, CONFIG + _TEMPORARY, _PROBE}
+BEST = "best-actions.npz"
 _LIBRARIES = ("uflp", "jax", "optax", "numpy", "gymnasium", "bsuite")
 
 
@@ -61,6 +65,7 @@ class RunFolder:
         """
         self.path = path
         self._columns: list[str] | None = None
+        self._best_score: float | None = None
         self._exploration = exploration
         decisive = {**described(settings, stop_at_return), "simulator": simulator}
         self.identity = json.dumps(decisive)
@@ -120,6 +125,17 @@ class RunFolder:
                 self._columns = list(row)
                 writer.writeheader()
             writer.writerow({key: _cell(value) for key, value in row.items()})
+
+    def keep_best(self, lineage: Lineage) -> None:
+        """Writes the best screen score and what led to it, for `uflp replay`."""
+        if lineage.best_score == self._best_score:
+            return
+        self._best_score = lineage.best_score
+        actions = np.frombuffer(lineage.best_actions(), np.uint8)
+        temporary = self.path / f"{BEST}.tmp"
+        with temporary.open("wb") as file:
+            np.savez_compressed(file, actions=actions, screen_score=lineage.best_score)
+        temporary.replace(self.path / BEST)
 
     def finish(self, summary: dict[str, Any]) -> None:
         """Writes `summary.json`, which says that the run is complete, after all else."""

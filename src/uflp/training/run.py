@@ -10,16 +10,23 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from uflp import spaces
-from uflp.collection import Actor, FailedRolloutError, Rollout, Start, UncertaintyFirst
-from uflp.memory import History, MonteCarlo, OneStep, Replay, Targets
+from uflp.collection import (
+    Actor,
+    FailedRolloutError,
+    Lineage,
+    Rollout,
+    Start,
+    UncertaintyFirst,
+)
+from uflp.memory import FrameReplay, History, MonteCarlo, Nothing, NStep, Replay, Targets
 from uflp.randomness import Randomness
 from uflp.state import State, Stateful, number
 from uflp.training.compiled import compiled, learner_state, loaded_learner, predict
-from uflp.training.evaluation import evaluate
+from uflp.training.evaluation import evaluate, greedy, uniform
 from uflp.training.exploration import Exploration
 from uflp.training.settings import RunSettings
 from uflp.training.tally import BadNumberError, Tally, require_finite
-from uflp.types import RunError, Transition
+from uflp.types import RunError, Transition, UsageError
 from uflp.uncertainty import Uncertainty
 
 Row = dict[str, Any]
@@ -41,6 +48,7 @@ class Run:
         sgd_steps: SGD steps so far.
         learner: the agent's present state.
         exploration: where it has been, None where the simulator offers no picture of that.
+        lineage: where scores came from, None where the simulator's runs cannot be replayed.
     """
 
     def __init__(self, settings: RunSettings):
@@ -56,7 +64,8 @@ class Run:
         space, actions = self.simulator.observation_space, int(self.simulator.action_space.n)
         self._dtype = spaces.layout(space)[1]
         self._floats = np.issubdtype(self._dtype, np.floating)
-        self.replay = Replay(space, min(loop.replay_size, loop.queries))
+        replay = FrameReplay if spaces.has_images(space) else Replay
+        self.replay = replay(space, min(loop.replay_size, loop.queries))
         self.agent, self._learn_and_look = compiled(
             settings.learner, space, actions, self.replay.row
         )
@@ -66,11 +75,10 @@ class Run:
             seed = self.randomness.integer("uncertainty")
             self.uncertainty = settings.uncertainty.make(space, actions, seed)
         self.history, self.rule = self._local_access(actions)
-        self.targets: Targets = (
-            OneStep(self.replay, loop.discount)
-            if self.agent.target == "td"
-            else MonteCarlo(self.replay, loop.discount, self._value)
-        )
+        learns = self.agent.target != "none"
+        self.targets = self._targets()
+        self._policy = greedy(self.predict) if learns else uniform(actions)
+        self.lineage = Lineage() if self.simulator.replayable else None
         actor = Actor(
             self.values,
             self.predict,
@@ -79,6 +87,7 @@ class Run:
             actions=actions,
             members=self.agent.members,
             epsilon=loop.epsilon,
+            repeat_probability=loop.repeat_probability,
             bonus_scale=loop.bonus_scale if settings.exploration == "bonus" else 0.0,
         )
         self.rollout = Rollout(
@@ -91,6 +100,7 @@ class Run:
             checkpoint_period=loop.checkpoint_period,
             limit=loop.rollout_limit,
             intrinsic_scale=loop.bonus_scale if settings.exploration == "intrinsic" else 0.0,
+            lineage=self.lineage,
         )
         projection = self.simulator.projection
         self.exploration = None if projection is None else Exploration(projection)
@@ -182,6 +192,7 @@ class Run:
             "rule": self.rule,
             "rollout": self.rollout,
             "exploration": self.exploration,
+            "lineage": self.lineage,
         }
         return {name: part for name, part in parts.items() if part is not None}
 
@@ -238,7 +249,7 @@ class Run:
         self.check_parameters()
         result = evaluate(
             self.evaluation_simulator,
-            self.predict,
+            self._policy,
             self.settings.loop.eval_episodes,
             self.randomness.at("evaluation", self.queries),
         )
@@ -283,6 +294,17 @@ class Run:
             kind=loop.restart,
         )
         return history, rule
+
+    def _targets(self) -> Targets:
+        """Makes what turns transitions into rows of replay, as the agent needs them."""
+        loop = self.settings.loop
+        if self.agent.target == "none":
+            return Nothing()
+        if self.agent.target == "return":
+            if not isinstance(self.replay, Replay):
+                raise UsageError(f"{self.settings.agent} does not learn from images: choose ddqn")
+            return MonteCarlo(self.replay, loop.discount, self._value)
+        return NStep(self.replay, loop.discount, loop.n_step, loop.reward_clip)
 
     def _value(self, observation: Any) -> float:
         """Returns max Q of a state, for returns that were cut short."""

@@ -31,7 +31,10 @@ class LoopSettings:
         learning_batch: transitions in an SGD step.
         sgd_period: queries between two SGD steps.
         discount: γ.
+        n_step: queries whose rewards a target sums before it bootstraps.
+        reward_clip: reward sums that are learned from lie within ± this; None clips nothing.
         epsilon: probability of a random action while collecting.
+        repeat_probability: probability that a random action is the rollout's last one once more.
         bonus_scale: c, the scale of the acting-time bonus or of the intrinsic reward.
         eval_period: queries between two evaluations.
         eval_episodes: episodes of an evaluation.
@@ -51,19 +54,22 @@ class LoopSettings:
     learning_batch: int = 128
     sgd_period: int = 1
     discount: float = 0.99
+    n_step: int = 1
+    reward_clip: float | None = None
     epsilon: float = 0.0
+    repeat_probability: float = 0.0
     bonus_scale: float = 1.0
     eval_period: int = 1000
     eval_episodes: int = 1
     target_return: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("p_init", "epsilon", "discount"):
+        for name in ("p_init", "epsilon", "discount", "repeat_probability"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"{name} must lie in [0, 1], not {getattr(self, name)}")
         for name in (
             *("queries", "checkpoint_period", "history_size", "replay_size", "learning_batch"),
-            *("sgd_period", "eval_period", "eval_episodes"),
+            *("sgd_period", "eval_period", "eval_episodes", "n_step"),
         ):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
@@ -76,6 +82,8 @@ class LoopSettings:
                 f"learning never starts: replay_size is {self.replay_size}, and it waits for "
                 f"{self.min_replay or self.learning_batch} transitions"
             )
+        if self.reward_clip is not None and not self.reward_clip > 0:
+            raise UsageError(f"reward_clip must be positive or none, not {self.reward_clip}")
         if self.restart not in ("pair", "state"):
             raise UsageError(f"restart must be pair or state, not {self.restart!r}")
         if not self.bonus_scale >= 0:

@@ -94,6 +94,8 @@ def train(
         def keep(row: Row) -> None:
             rows.append(row)
             folder.append(row)
+            if run.lineage is not None:
+                folder.keep_best(run.lineage)
 
         try:
             stopped = _drive(run, keep, goal, callback, saver.pause)

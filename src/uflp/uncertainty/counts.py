@@ -10,11 +10,12 @@ import numpy as np
 from uflp.state import State, array
 from uflp.types import UsageError
 from uflp.uncertainty.base import Predict
+from uflp.uncertainty.cells import CellCounts, has_cells
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Visit counts, exact for discrete observations.
+    """Visit counts, exact for discrete observations; images are counted by their cells.
 
     Attributes:
         regularization: λ, added to every count.
@@ -26,11 +27,13 @@ class Counts:
         if not self.regularization > 0:
             raise UsageError(f"regularization must be positive, not {self.regularization}")
 
-    def make(self, space: gymnasium.Space, actions: int, seed: int) -> TableCounts:
+    def make(self, space: gymnasium.Space, actions: int, seed: int) -> TableCounts | CellCounts:
         """Returns counts for an observation space."""
+        if has_cells(space):
+            return CellCounts(actions, self.regularization)
         if not isinstance(space, gymnasium.spaces.Discrete):
             raise UsageError(
-                f"counts need discrete observations, and these are {space}: "
+                f"counts need discrete observations or images, and these are {space}: "
                 "choose --uncertainty covariance"
             )
         return TableCounts(int(space.n), actions, self.regularization)

@@ -1,0 +1,101 @@
+"""Atari: bytes of a snapshot, the cost of the history, and of all that `--agent random` does.
+
+Times are of the processor, one thread, since emulator and loop use no more.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any
+
+import numpy as np
+
+from benchmarks.timing import medians
+from uflp.experiments.resolve import resolve
+from uflp.memory import History
+from uflp.simulators.atari import Atari, AtariSimulator, load
+from uflp.simulators.atari_screen import Screen, pushed, stacked
+from uflp.training.run import Run
+
+GAMES = ("montezuma-revenge", "private-eye", "venture", "pitfall")
+QUERIES = 2000
+CHECKPOINT_PERIOD = 10
+
+
+def measure() -> dict[str, Any]:
+    """Returns bytes a snapshot by game, and ratios of time."""
+    sizes = {game: _bytes_a_snapshot(game) for game in GAMES}
+    # One thread, as in a run.
+    seconds = medians({"bare loop": _bare, "random agent": _agent, "history": _history})
+    return {
+        "bytes a snapshot": sizes,
+        "bytes a snapshot, mean": round(statistics.mean(sizes.values())),
+        "random agent, of a bare loop's speed": round(
+            seconds["bare loop"] / seconds["random agent"], 3
+        ),
+        "history, of a bare loop's time": round(seconds["history"] / seconds["bare loop"], 3),
+    }
+
+
+def _bytes_a_snapshot(game: str) -> int:
+    """Returns the mean over the history of a run with restarts, most of which is elsewhere."""
+    run = Run(resolve(f"atari/{game}", agent="random", overrides={"queries": QUERIES}))
+    for _ in range(QUERIES):
+        if run.rollout.over:
+            run.rollout.begin(run._start())
+        run.rollout.step(run.queries)
+        run.queries += 1
+    assert run.history is not None
+    return round(run.history.nbytes / len(run.history))
+
+
+def _bare() -> float:
+    """Returns seconds a query of the emulator and the preprocessing, and nothing else."""
+    emulator = load("montezuma-revenge")
+    screen, initial, rng = Screen(emulator), emulator.cloneState(), np.random.default_rng(0)
+    observation = stacked(np.zeros((84, 84), np.uint8))
+    started = time.process_time()
+    for action in rng.integers(18, size=QUERIES).tolist():
+        screen.begin()
+        for frame in range(4):
+            emulator.act(action)
+            if frame >= 2:
+                screen.catch()
+        observation = pushed(observation, screen.gray())
+        if emulator.game_over():
+            emulator.restoreState(initial)
+    return (time.process_time() - started) / QUERIES
+
+
+def _agent() -> float:
+    """Returns seconds a query of `--agent random` with counts, history and restarts."""
+    overrides = {"queries": QUERIES + 1, "eval_period": 2 * QUERIES}
+    run = Run(resolve("atari/montezuma-revenge", agent="random", overrides=overrides))
+    started = time.process_time()
+    for _ in range(QUERIES):
+        if run.rollout.over:
+            run.rollout.begin(run._start())
+        transition = run.rollout.step(run.queries)
+        run.queries += 1
+        run._count(transition)
+        run.targets.add(transition)
+    return (time.process_time() - started) / QUERIES
+
+
+def _history() -> float:
+    """Returns the seconds that saving and adding take, spread over the queries between two."""
+    simulator: AtariSimulator = Atari().make(0)
+    history = History(simulator.stamp)
+    rng = np.random.default_rng(0)
+    simulator.reset(seed=0)
+    spent = 0.0
+    for query in range(QUERIES):
+        _, _, terminated, truncated, _ = simulator.step(int(rng.integers(18)))
+        if terminated or truncated:
+            simulator.reset()
+        if query % CHECKPOINT_PERIOD == 0:
+            started = time.process_time()
+            history.add(simulator.save(), 0)
+            spent += time.process_time() - started
+    return spent / QUERIES

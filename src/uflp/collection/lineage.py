@@ -1,0 +1,128 @@
+"""Where a score came from: the executed actions of every frame since the initial state.
+
+A screen score is stitched together by restarts, so it counts only once its own actions, played from
+the start, give it again. What leads to a snapshot is a chain of segments, each with the actions
+since the segment before. Segments are shared by all that came after them, outlive the snapshot's
+eviction as long as anything does, and are freed when nothing does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from uflp.state import State, StateError, number
+
+
+class Segment(NamedTuple):
+    """The actions that lead from one snapshot to the next.
+
+    Attributes:
+        before: the segment that ends where this one begins, None at the initial state.
+        actions: one byte a frame.
+    """
+
+    before: Segment | None
+    actions: bytes
+
+
+class Lineage:
+    """The lineages of all snapshots in a history, and that of the best screen score.
+
+    Attributes:
+        best_score: the highest screen score so far, at least 0.
+    """
+
+    def __init__(self) -> None:
+        self.best_score = 0.0
+        self._best = Segment(None, b"")
+        self._of: dict[int, Segment] = {}
+        self._oldest = 0
+        self._last = Segment(None, b"")
+        self._since = bytearray()
+
+    def __len__(self) -> int:
+        """Returns how many snapshots have their lineage here."""
+        return len(self._of)
+
+    def begin(self, entry: int | None) -> None:
+        """Goes to an entry of the history, or to the initial state."""
+        self._last = Segment(None, b"") if entry is None else self._of[entry]
+        self._since.clear()
+
+    def stepped(self, executed: bytes, score: float) -> None:
+        """Takes note of the actions of a step's frames, and of the screen score after it."""
+        self._since += executed
+        if score > self.best_score:
+            self.best_score = score
+            self._best = Segment(self._last, bytes(self._since))
+
+    def added(self, entry: int, oldest: int) -> None:
+        """Learns that the present state is a new entry of a history, and which is its oldest."""
+        if self._since:
+            self._last = Segment(self._last, bytes(self._since))
+            self._since.clear()
+        self._of[entry] = self._last
+        while self._oldest < oldest:
+            del self._of[self._oldest]
+            self._oldest += 1
+
+    def state(self) -> State:
+        """Returns all segments, each after the one before it, and which of them are of what."""
+        ends = [self._best, self._last, *self._of.values()]
+        segments, places = _ordered(ends)
+        return {
+            "best_score": self.best_score,
+            "oldest": self._oldest,
+            "since": bytes(self._since),
+            "before": np.array([places[id(segment.before)] for segment in segments], np.int64),
+            "sizes": np.array([len(segment.actions) for segment in segments], np.int64),
+            "actions": b"".join(segment.actions for segment in segments),
+            "ends": np.array([places[id(segment)] for segment in ends], np.int64),
+        }
+
+    def load(self, state: State) -> None:
+        """Takes the segments again."""
+        segments: list[Segment] = []
+        start = 0
+        for place, size in zip(state["before"].tolist(), state["sizes"].tolist(), strict=True):
+            if not -1 <= place < len(segments):
+                raise StateError("a segment of actions comes before its own beginning")
+            before = None if place < 0 else segments[place]
+            segments.append(Segment(before, state["actions"][start : start + size]))
+            start += size
+        self._best, self._last, *live = (segments[place] for place in state["ends"].tolist())
+        self.best_score = float(state["best_score"])
+        self._oldest = number(state, "oldest")
+        self._of = dict(enumerate(live, start=self._oldest))
+        self._since = bytearray(state["since"])
+
+    def best_actions(self) -> bytes:
+        """Returns the action of every frame from the initial state to the best screen score."""
+        segments = []
+        segment: Segment | None = self._best
+        while segment is not None:
+            segments.append(segment.actions)
+            segment = segment.before
+        return b"".join(reversed(segments))
+
+
+def _ordered(ends: Iterable[Segment]) -> tuple[list[Segment], dict[int, int]]:
+    """Returns all segments that lead to some, the earlier ones first, and places by identity.
+
+    The place of what is before the first segment, None, is -1.
+    """
+    segments: list[Segment] = []
+    places = {id(None): -1}
+    for end in ends:
+        chain = []
+        segment: Segment | None = end
+        while segment is not None and id(segment) not in places:
+            chain.append(segment)
+            segment = segment.before
+        for one in reversed(chain):
+            places[id(one)] = len(segments)
+            segments.append(one)
+    return segments, places

@@ -1,0 +1,186 @@
+"""A replay for stacks of images: each frame is stored once, compressed."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import gymnasium
+import numpy as np
+
+from uflp.memory.replay import layout_of_row
+from uflp.state import Block, Rows, State, StateError, spans
+from uflp.types import UsageError
+
+_LEVEL = 1
+# What the places of one frame take beside its data: a bytes object, and its slot in the table.
+_OBJECT = 100
+
+
+class Stack(NamedTuple):
+    """An observation whose frames are stored.
+
+    Attributes:
+        frames: number of each frame, in order.
+        latest: the last frame itself, uint8 [H, W].
+    """
+
+    frames: tuple[int, ...]
+    latest: np.ndarray
+
+
+class FrameReplay:
+    """A ring of learning rows that name their frames, sampled uniformly with replacement.
+
+    An observation is `keep`t once, which stores the frames that are new. Frames are named by
+    explicit numbers, since a restart breaks any order that they might have. A frame leaves with the
+    last row that can name it.
+
+    Attributes:
+        row: the layout of a row of a sample, with the columns of a `Batch`.
+    """
+
+    def __init__(self, space: gymnasium.Space, capacity: int):
+        """Makes an empty replay.
+
+        Args:
+            space: a Box of uint8 [K, H, W], K images of which the last is the latest.
+            capacity: rows; the oldest is overwritten when all are in use.
+        """
+        if capacity < 1:
+            raise UsageError(f"a replay needs room for at least 1 row, not {capacity}")
+        assert space.shape is not None
+        self.row = layout_of_row(space)
+        self._stack, *self._image = space.shape
+        named = np.dtype((np.int64, (self._stack,)))
+        self._rows = np.zeros(
+            capacity,
+            [
+                *(("observation", named), ("action", np.int32), ("reward", np.float32)),
+                *(("discount", np.float32), ("next_observation", named)),
+            ],
+        )
+        self._added = 0
+        self._frames: dict[int, bytes] = {}
+        self._oldest = self._next = 0
+        self._dictionary = b""
+        self._compressed = 0
+
+    def __len__(self) -> int:
+        return min(self._added, len(self._rows))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held for the rows in use and their frames."""
+        return len(self) * self._rows.itemsize + self._compressed + _OBJECT * len(self._frames)
+
+    def keep(self, observation: np.ndarray, after: Stack | None) -> Stack:
+        """Stores what is new of an observation, and returns what to call it by.
+
+        Args:
+            observation: uint8 [K, H, W].
+            after: the observation one query before; None at the beginning of a rollout.
+        """
+        if after is None:
+            return Stack(tuple(self._store(frame) for frame in observation), observation[-1])
+        latest = observation[-1]
+        same = np.array_equal(latest, after.latest)
+        return Stack((*after.frames[1:], after.frames[-1] if same else self._store(latest)), latest)
+
+    def add(
+        self, observation: Stack, action: int, reward: float, discount: float, following: Stack
+    ) -> None:
+        """Adds one row; see `Batch` for what the columns mean."""
+        place = self._added % len(self._rows)
+        self._rows[place] = (observation.frames, action, reward, discount, following.frames)
+        self._added += 1
+        if self._added > len(self._rows):
+            self._forget(int(self._rows["observation"][self._added % len(self._rows)].min()))
+
+    def name(self, kept: Stack) -> np.ndarray:
+        """Returns a kept observation as a checkpoint holds it: the numbers of its frames."""
+        return np.array(kept.frames)
+
+    def named(self, name: np.ndarray) -> Stack:
+        """Returns the kept observation that a checkpoint held."""
+        frames = tuple(name.tolist())
+        return Stack(frames, self._fetch(frames[-1]))
+
+    def sample(self, uniforms: np.ndarray) -> np.ndarray:
+        """Draws one row for each of some numbers in [0, 1), as uint32 [B, words of a row]."""
+        rows = self._rows[(uniforms * len(self)).astype(np.intp)]
+        sample = np.zeros(len(rows), self.row)
+        for column in ("action", "reward", "discount"):
+            sample[column] = rows[column]
+        for column in ("observation", "next_observation"):
+            numbers, places = np.unique(rows[column], return_inverse=True)
+            frames = np.stack([self._fetch(number) for number in numbers.tolist()])
+            sample[column] = frames[places.reshape(rows[column].shape)]
+        return sample.view(np.uint32).reshape(len(rows), -1)
+
+    def state(self) -> State:
+        """Returns the rows and the frames."""
+        return {
+            "dictionary": self._dictionary,
+            "rows": Rows("replay", self._added - len(self), self._added, self._row_blocks),
+            "frames": Rows("frames", self._oldest, self._next, self._frame_blocks),
+        }
+
+    def load(self, state: State) -> None:
+        """Takes the rows and the frames of an equal replay."""
+        self._dictionary = state["dictionary"]
+        rows: Rows = state["rows"]
+        for first, stop, columns in rows.blocks(rows.first):
+            if columns["rows"].shape[1:] != (self._rows.itemsize,):
+                raise StateError("the rows of the replay have another layout")
+            places = np.arange(first, stop) % len(self._rows)
+            self._rows[places] = np.ascontiguousarray(columns["rows"]).view(self._rows.dtype)[:, 0]
+        self._added = rows.stop
+        frames: Rows = state["frames"]
+        for first, _, columns in frames.blocks(frames.first):
+            ends = np.cumsum(columns["sizes"]).tolist()
+            data = columns["data"].tobytes()
+            for place, (start, end) in enumerate(pairwise([0, *ends])):
+                if first + place >= frames.first:
+                    self._frames[first + place] = data[start:end]
+        self._oldest, self._next = frames.first, frames.stop
+        self._compressed = sum(map(len, self._frames.values()))
+
+    def _row_blocks(self, first: int) -> Iterator[Block]:
+        for numbers in spans(first, self._added, self._rows.itemsize):
+            rows = self._rows[numbers % len(self._rows)]
+            raw = rows.view(np.uint8).reshape(len(rows), -1)
+            yield Block(int(numbers[0]), int(numbers[-1]) + 1, {"rows": raw})
+
+    def _frame_blocks(self, first: int) -> Iterator[Block]:
+        for numbers in spans(first, self._next, self._compressed // max(1, len(self._frames))):
+            data = [self._frames[number] for number in numbers.tolist()]
+            columns: dict[str, np.ndarray] = {
+                "sizes": np.array([len(frame) for frame in data], np.int64),
+                "data": np.frombuffer(b"".join(data), np.uint8),
+            }
+            yield Block(int(numbers[0]), int(numbers[-1]) + 1, columns)
+
+    def _store(self, frame: np.ndarray) -> int:
+        """Returns the number of a new frame."""
+        if not self._dictionary and frame.any():
+            # The first frame that shows something: most of a game looks a little like it.
+            self._dictionary = frame.tobytes()
+        squeeze = zlib.compressobj(_LEVEL, zdict=self._dictionary)
+        data = squeeze.compress(frame.tobytes()) + squeeze.flush()
+        self._frames[self._next] = data
+        self._compressed += len(data)
+        self._next += 1
+        return self._next - 1
+
+    def _fetch(self, number: int) -> np.ndarray:
+        expand = zlib.decompressobj(zdict=self._dictionary)
+        return np.frombuffer(expand.decompress(self._frames[number]), np.uint8).reshape(self._image)
+
+    def _forget(self, oldest: int) -> None:
+        """Drops all frames before one that is still named."""
+        for number in range(self._oldest, oldest):
+            self._compressed -= len(self._frames.pop(number))
+        self._oldest = max(self._oldest, oldest)

@@ -1,0 +1,129 @@
+"""Runs on games, and the agent that does not learn: what restarts do alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import uflp
+from uflp.collection import Actor
+from uflp.experiments.presets import PRESETS
+from uflp.experiments.resolve import resolve
+from uflp.randomness import Randomness
+from uflp.training.run import Run
+
+SHORT: dict[str, Any] = {"queries": 60, "eval_period": 30, "max_frames": 80, "rollout_limit": 12}
+CLOCKS = ("wall_seconds",)
+
+
+def without_clocks(result: Any) -> dict[str, Any]:
+    return {
+        key: [repr(value) for value in values]
+        for key, values in result.metrics.items()
+        if key not in CLOCKS
+    }
+
+
+def test_it_restarts_in_a_game_and_reports_cells() -> None:
+    pytest.importorskip("ale_py")
+    first, again = (
+        uflp.train("atari/montezuma-revenge", agent="random", seed=3, **SHORT) for _ in range(2)
+    )
+    assert without_clocks(first) == without_clocks(again)
+    assert first.summary["cells"] >= 2
+    assert first.summary["max_screen_score"] == 0
+    assert first.metrics["restarts"][-1] >= 1
+    assert first.metrics["replay_size"][-1] == first.metrics["sgd_steps"][-1] == 0
+    assert list(first.metrics["cells"]) == sorted(first.metrics["cells"])
+
+
+def test_online_it_saves_nothing_but_still_counts_cells() -> None:
+    pytest.importorskip("ale_py")
+    result = uflp.train("atari/venture", agent="random", access="online", **SHORT)
+    assert result.summary["uncertainty"] is None
+    assert result.metrics["history_size"][-1] == 0
+    assert result.summary["cells"] >= 2
+
+
+def test_it_finds_the_corner_of_a_small_deep_sea_by_restarts_alone() -> None:
+    found = {
+        access: uflp.train(
+            "deep-sea", agent="random", access=access, size=10, queries=4000, uncertainty="counts"
+        ).summary["positive_rewards"]
+        for access in ("local", "online")
+    }
+    # 2^-10 a rollout by chance: 0.4 expected in 400 rollouts.
+    assert found["local"] > 10 * max(found["online"], 1)
+
+
+def test_its_actions_are_uniform_and_so_is_its_evaluation() -> None:
+    run = Run(resolve("deep-sea", agent="random", overrides={"size": 10, "queries": 4000}))
+    actions = []
+    for query in range(2000):
+        if run.rollout.over:
+            run.rollout.begin(run._start())
+        actions.append(run.rollout.step(query).action)
+    assert abs(np.mean(actions) - 0.5) < 4 * 0.5 / np.sqrt(2000)
+    rng = np.random.default_rng(0)
+    chosen = [run._policy(0, rng) for _ in range(2000)]
+    assert abs(np.mean(chosen) - 0.5) < 4 * 0.5 / np.sqrt(2000)
+
+
+def test_random_actions_repeat_within_a_rollout_as_often_as_asked() -> None:
+    def none(observation: Any) -> np.ndarray:
+        raise AssertionError("nothing is predicted")
+
+    actor = Actor(
+        none, none, None, Randomness(0), actions=1000, epsilon=1.0, repeat_probability=0.75
+    )
+    rng = np.random.default_rng(0)
+    repeated = []
+    last = None
+    for query in range(4000):
+        if query % 100 == 0:
+            actor.begin_rollout(rng)
+            last = None
+        action = actor.act(0, 0, query)
+        if last is not None:
+            repeated.append(action == last)
+        last = action
+    assert abs(np.mean(repeated) - 0.75) < 4 * np.sqrt(0.75 * 0.25 / len(repeated))
+
+
+def test_presets_hold_the_values_of_the_paper() -> None:
+    games = [name for name in PRESETS if name.startswith("atari/")]
+    assert len(games) == 4
+    pytest.importorskip("ale_py")
+    for name in games:
+        for access in ("local", "online"):
+            settings = resolve(name, access=access)
+            loop, game, learner = settings.loop, settings.simulator, settings.learner
+            assert (learner.hidden, learner.learning_rate) == ((512,), 1e-4)
+            assert (learner.adam_epsilon, learner.max_gradient_norm) == (1e-5, 10.0)
+            assert (learner.target_period, learner.huber) == (2500, 1.0)
+            montezuma = name == "atari/montezuma-revenge"
+            assert loop.rollout_limit == (2000 if montezuma and access == "local" else None)
+            assert loop.queries == (10**9 if montezuma else 2 * 10**8)
+            assert loop.discount == (0.997 if name == "atari/private-eye" else 0.99)
+            assert (loop.restart, loop.checkpoint_period) == ("state", 10)
+            assert loop.history_size == 10**6
+            assert loop.epsilon == (0.1 if montezuma and access == "online" else 0.01)
+            assert (loop.n_step, loop.reward_clip, loop.learning_batch) == (3, 1.0, 128)
+            assert (loop.min_replay, loop.replay_size) == (50_000, 5_000_000)
+            assert loop.learning_batch / loop.sgd_period == 8  # samples per insert
+            assert loop.p_init == (0.2 if access == "local" else 1.0)
+            assert (game.sticky, game.frame_skip, game.max_frames) == (0.25, 4, 108_000)
+            assert f"atari/{game.game}" == name
+
+
+def test_an_agent_learns_from_images_with_intrinsic_reward() -> None:
+    pytest.importorskip("ale_py")
+    small = {"hidden": (8,), "learning_batch": 2, "min_replay": 6, "sgd_period": 8, "queries": 24}
+    result = uflp.train("atari/pitfall", agent="ddqn-intrinsic", seed=1, **(SHORT | small))
+    assert result.metrics["sgd_steps"][-1] == 3
+    assert np.isfinite(result.metrics["loss"][-1])
+    # Each rollout's last two queries give shorter rows, so that there is one for each query.
+    assert 24 - 2 <= result.metrics["replay_size"][-1] <= 24
+    assert result.settings.loop.p_init == 0.7
