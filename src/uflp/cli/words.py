@@ -46,3 +46,20 @@ def sentence(summary: dict[str, Any]) -> str:
         f"{goal}; {summary['queries']:,} queries at {summary['queries_per_second']:,.0f}/s, "
         f"in {summary['run_dir']}"
     )
+
+
+def make_missing(jobs: Any) -> None:
+    """Makes the runs that are not there yet, and says which are made again, and why."""
+    from uflp.experiments.jobs import run_jobs
+
+    missing = []
+    for job in jobs:
+        reason = job.unfinished()
+        if reason:
+            missing.append(job)
+            if job.folder.exists():
+                print(f"{job.folder} is made again: {reason}", flush=True)
+    if len(missing) < len(jobs):
+        print(f"{len(jobs) - len(missing)} of {len(jobs)} runs are there already", flush=True)
+    for number, summary in enumerate(run_jobs(missing), start=1):
+        print(f"[{number}/{len(missing)}] {sentence(summary)}", flush=True)
