@@ -4,6 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from uflp.cli import app
@@ -30,6 +31,16 @@ def test_every_key_that_the_deviations_name_can_be_set():
     keys = set(re.findall(r"`([a-z]+_[a-z_]+)`", (ROOT / "docs" / "deviations.md").read_text()))
     known = set(resolve("deep-sea").values())
     assert keys and keys <= known
+
+
+def test_the_projection_in_the_docs_works():
+    (code,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs" / "reports.md").read_text(), re.DOTALL
+    )
+    names = {}
+    exec(code, names)
+    # Speed -1 is the first row of twenty, place 3 the last column of thirty.
+    assert names["projection"].cells(np.array([[3.0, -1.0], [0.0, 1.0]])).tolist() == [29, 570]
 
 
 @pytest.mark.parametrize("name", LISTS)

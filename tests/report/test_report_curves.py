@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from uflp.report.curves import Reference, add_legend, draw, learning_curves, render
 from uflp.report.groups import Group, group_runs
-from uflp.report.looks import LOOKS
+from uflp.report.looks import LOOKS, colours, scale_colours
 from uflp.report.runs import read_runs
 
 
@@ -66,6 +66,23 @@ def test_a_single_evaluation_can_be_seen(make_run: MakeRun, tmp_path: Path) -> N
     axes = Figure().add_subplot()
     draw(axes, group_runs(read_runs([tmp_path])[0])[0])
     assert axes.lines[0].get_marker() == "o" and axes.lines[0].get_markevery() is None
+
+
+def test_settings_are_told_apart_by_shades(make_run: MakeRun, tmp_path: Path) -> None:
+    for p_init in (0.1, 0.5, 0.9):
+        make_run(f"{p_init}", [0, p_init], p_init=p_init)
+    make_run("online", [0, 0], access="online")
+    groups = group_runs(read_runs([tmp_path])[0])[0]
+    own = LOOKS["ddqn"].colour
+    *lighter, last, online = colours(groups)
+    assert last == online == own
+    # Each with more of its own colour, and less white, than the one before.
+    red = [int(colour[1:3], 16) for colour in (*lighter, last)]
+    assert red == sorted(red, reverse=True) and len(set(red)) == 3
+    axes = Figure().add_subplot()
+    draw(axes, groups, shades=scale_colours(4))
+    assert [to_hex(line.get_color()) for line in axes.lines[::2]] == scale_colours(4)
+    assert len(set(scale_colours(4))) == 4
 
 
 def test_reference_lines_are_named(groups: list[Group]) -> None:

@@ -11,7 +11,7 @@ import sys
 
 import typer
 
-from uflp.cli import figures, listing, replay, report, train, trained
+from uflp.cli import compare, figures, listing, replay, report, train, trained
 from uflp.training.interruption import Interrupted
 from uflp.types import RunError, UsageError
 
@@ -31,6 +31,7 @@ app.command()(report.report)
 app.command()(trained.evaluate)
 app.command()(trained.export)
 app.command()(replay.replay)
+app.command()(compare.compare)
 
 
 def main() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from uflp.cli.words import read_pairs, sentence
+from uflp.cli.words import make_missing, read_pairs
 from uflp.types import UsageError
 
 
@@ -36,7 +36,7 @@ def figure(
         raise UsageError(unknown("scale", scale, SCALES))
     out = out or Path("runs") / "figures" / f"{name}-{scale}"
     jobs = FIGURES[name].jobs(scale, out / "runs")
-    _make_missing(jobs)
+    make_missing(jobs)
     print(write_figure(name, FIGURES[name], jobs, out))
     print(f"The paper: {FIGURES[name].claim}.")
 
@@ -87,29 +87,5 @@ def sweep(
         overrides=overrides,
         stop_at_return=stop_at_return,
     )
-    _make_missing(jobs)
+    make_missing(jobs)
     print(write_ranking(jobs, out / "ranking.md"))
-
-
-def _make_missing(jobs: Any) -> None:
-    """Makes the runs that are not there yet, and says which are made again, and why."""
-    from uflp.experiments.jobs import run_jobs
-    from uflp.training.interruption import Interrupted
-
-    missing = []
-    for job in jobs:
-        reason = job.unfinished()
-        if reason:
-            missing.append(job)
-            if job.begun():
-                print(f"{job.folder} goes on: {reason}", flush=True)
-            elif job.folder.exists():
-                print(f"{job.folder} is moved aside and made again: {reason}", flush=True)
-    if len(missing) < len(jobs):
-        print(f"{len(jobs) - len(missing)} of {len(jobs)} runs are there already", flush=True)
-    try:
-        for number, summary in enumerate(run_jobs(missing), start=1):
-            print(f"[{number}/{len(missing)}] {sentence(summary)}", flush=True)
-    except Interrupted as error:
-        advice = "saved; the same command goes on where it stopped"
-        raise Interrupted(error.signal, advice) from None

@@ -46,3 +46,27 @@ def sentence(summary: dict[str, Any]) -> str:
         f"{goal}; {summary['queries']:,} queries at {summary['queries_per_second']:,.0f}/s, "
         f"in {summary['run_dir']}"
     )
+
+
+def make_missing(jobs: Any) -> None:
+    """Makes the runs that are not there yet, and says which are made again, and why."""
+    from uflp.experiments.jobs import run_jobs
+    from uflp.training.interruption import Interrupted
+
+    missing = []
+    for job in jobs:
+        reason = job.unfinished()
+        if reason:
+            missing.append(job)
+            if job.begun():
+                print(f"{job.folder} goes on: {reason}", flush=True)
+            elif job.folder.exists():
+                print(f"{job.folder} is moved aside and made again: {reason}", flush=True)
+    if len(missing) < len(jobs):
+        print(f"{len(jobs) - len(missing)} of {len(jobs)} runs are there already", flush=True)
+    try:
+        for number, summary in enumerate(run_jobs(missing), start=1):
+            print(f"[{number}/{len(missing)}] {sentence(summary)}", flush=True)
+    except Interrupted as error:
+        advice = "saved; the same command goes on where it stopped"
+        raise Interrupted(error.signal, advice) from None

@@ -15,7 +15,7 @@ from uflp.report.statistics import Statistic
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
 
-_SIZE = (6.0, 3.8)  # Inches: text of this size is read on a phone, and not shouted on a desk.
+_SIZE = (5.5, 3.6)  # Inches: text of this size is read on a phone, and not shouted on a desk.
 _GLYPHS = {"o": "●", "s": "■", "^": "▲", "D": "◆", "v": "▼", "P": "✚", "X": "✖"}
 THEME = {
     # Colours on a light page, and what takes their place on a dark one.

@@ -57,7 +57,7 @@ class Comparison:
 def compare(groups: Sequence[Group]) -> list[Comparison]:
     """Returns every pair of groups that differ in nothing but access and what belongs to it."""
     return [
-        _comparison(local, online)
+        comparison_of(local, online)
         for local in groups
         for online in groups
         if (local.access, online.access) == ("local", "online") and _alike(local, online)
@@ -105,7 +105,8 @@ def _verdict_on_many(comparisons: Sequence[Comparison]) -> str:
     return f"{start}: it reached the target {local}, online {online} (medians over seeds)."
 
 
-def _comparison(local: Group, online: Group) -> Comparison:
+def comparison_of(local: Group, online: Group) -> Comparison:
+    """Compares two groups, which are taken to be alike."""
     ours, theirs = areas_of(local), areas_of(online)
     if not ours or not theirs:
         return Comparison(local, online, _UNKNOWN, _UNKNOWN)

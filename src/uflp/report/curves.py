@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -160,13 +160,17 @@ def tidy(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def add_legend(figure: Figure, handles: Sequence[Artist]) -> None:
-    """Puts a legend above everything else, in as many columns as fit."""
+def add_legend(
+    figure: Figure,
+    handles: Sequence[Artist],
+    place: Literal["outside upper center", "outside lower center"] = "outside upper center",
+) -> None:
+    """Puts a legend above or below everything else, in as many columns as fit."""
     # Two rows put local above online, agent by agent; a third is added when the labels are long.
     for rows in range(1 if len(handles) <= 3 else 2, len(handles) + 1):
         legend = figure.legend(
             handles=list(handles),
-            loc="outside upper center",
+            loc=place,
             ncols=-(-len(handles) // rows),
             frameon=False,
             fontsize=11,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,12 @@ from uflp.report.groups import Group
 from uflp.report.runs import RunRecord, Skipped
 from uflp.training.exploration import EXPLORATION, Explored, read_explored
 
+if TYPE_CHECKING:
+    from PIL import Image
+
 STILLS = 4
+"""How many times of a run are drawn."""
+
 _FRAME_MILLISECONDS, _LAST_MILLISECONDS = 350, 2000
 _ANIMATION_WIDTH = 240
 _GROUND, _RESTART = 0, 255
@@ -131,10 +136,11 @@ def _image(levels: np.ndarray, kind: str) -> bytes:
     return file.getvalue()
 
 
-def _picture(levels: np.ndarray, kind: str):  # type: ignore[no-untyped-def]
+def _picture(levels: np.ndarray, kind: str) -> Image.Image:
     from PIL import Image
 
-    picture = Image.fromarray(levels, mode="P")
+    height, width = levels.shape
+    picture = Image.frombytes("P", (width, height), levels.tobytes())
     picture.putpalette(_palette(kind))
     return picture
 

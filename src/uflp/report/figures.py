@@ -26,7 +26,7 @@ from uflp.report.curves import (
     tidy,
 )
 from uflp.report.groups import Group
-from uflp.report.looks import colours_of, label_of, short
+from uflp.report.looks import colours_of, label_of, scale_colours, short
 from uflp.report.runs import RETURN, RunRecord, read_runs
 from uflp.report.statistics import mean_interval, queries_to_target
 from uflp.report.writing import KINDS, write_files
@@ -129,12 +129,17 @@ def _curves(plan: Plan, series: Sequence[Series]) -> Figure:
         return learning_curves(groups, title=plan.title, references=references)
     picture = new_figure((2 * SIZE[0] * 0.75, 2 * SIZE[1] * 0.72))
     grid = picture.subplots(2, 2, sharex=True, sharey=True).ravel()
+    end = max(run.queries for group in groups for run in group.runs)
     for axes, agent in zip(grid, plan.agents, strict=True):
         members = [one.group for one in series if one.agent == agent]
-        handles = draw(axes, members, references=references)
-        axes.legend(handles=handles, labels=[group.variant for group in members], frameon=False)
+        shades = scale_colours(len(members))
+        handles = draw(axes, members, references=references, shades=shades, until=end)
+        for handle, group in zip(handles, members, strict=True):
+            handle.set_label(group.variant)
         axes.set_title(label_of(agent), loc="left")
         axes.label_outer()
+    # One legend does for all panels: they show the same values in the same colours.
+    add_legend(picture, handles, "outside lower center")
     picture.suptitle(plan.title, x=0.01, ha="left", fontweight="bold")
     return picture
 

@@ -93,6 +93,16 @@ def colours(groups: Sequence[Group]) -> list[str]:
     return chosen
 
 
+def scale_colours(count: int) -> list[str]:
+    """Returns colours from light to dark for the values of one setting, smallest first."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    if count == 1:
+        return [to_hex(colormaps["viridis"](0.1))]
+    return [to_hex(colormaps["viridis"](0.82 - 0.74 * n / (count - 1))) for n in range(count)]
+
+
 def _lighter(colour: str, share: float) -> str:
     """Returns a colour with a share of white in it."""
     parts = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]

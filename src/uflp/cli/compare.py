@@ -1,0 +1,89 @@
+"""`uflp compare`."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from uflp.cli.words import make_missing, read_pairs, tell_skipped
+from uflp.types import UsageError
+
+
+def compare(
+    preset: Annotated[str, typer.Argument(help="the experiment: see `uflp list presets`")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[KEY=VALUE]...", help="more settings, as with --set"),
+    ] = None,
+    agent: Annotated[str | None, typer.Option(help="see `uflp list agents`")] = None,
+    uncertainty: Annotated[str | None, typer.Option(help="see `uflp list uncertainties`")] = None,
+    seeds: Annotated[int, typer.Option(help="seeds of each kind of access")] = 5,
+    queries: Annotated[int | None, typer.Option(help="budget of simulator steps of a run")] = None,
+    stop_at_return: Annotated[
+        float | None, typer.Option(help="stop a run once its mean return reaches this")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="set any key, such as size=20; repeatable"),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="folder  [default: runs/compare/PRESET-AGENT-SETTINGS]")
+    ] = None,
+) -> None:
+    """Does going back pay? Train with local and with online access, and compare.
+
+    Both have the same budget and seeds. Ends with a verdict over seeds, what saving and restoring
+    cost, and a page with curves and pictures. An interrupted comparison goes on where it stopped,
+    and a larger `--seeds` adds to the runs that are there.
+
+    Example: `uflp compare deep-sea --set size=20 --queries 10000`
+    """
+    from uflp.experiments.comparison import comparison_jobs
+
+    overrides = read_pairs([*(set_ or []), *(settings or [])])
+    if queries is not None:
+        if "queries" in overrides:
+            raise UsageError("queries is set twice")
+        overrides["queries"] = queries
+    if out is None:
+        words = [preset, agent or "default", *((uncertainty and [uncertainty]) or [])]
+        words += [f"{key}={value}".replace("/", "-") for key, value in overrides.items()]
+        out = Path("runs") / "compare" / "-".join(words)
+    jobs = comparison_jobs(
+        preset,
+        out,
+        seeds=seeds,
+        agent=agent,
+        uncertainty=uncertainty,
+        overrides=overrides,
+        stop_at_return=stop_at_return,
+    )
+    make_missing(jobs)
+    _tell(jobs, out)
+
+
+def _tell(jobs: Any, out: Path) -> None:
+    from uflp.report import words, write_report
+    from uflp.report.comparisons import comparison_of
+    from uflp.report.costs import cost_words
+    from uflp.report.groups import group_runs
+    from uflp.report.runs import read_runs
+    from uflp.simulators.costs import measure
+
+    folders = [job.folder for job in jobs]
+    groups, _ = group_runs(read_runs(folders)[0])
+    local, online = sorted(groups, key=lambda group: group.access)
+    comparison = comparison_of(local, online)
+    print(comparison.sentence)
+    if not math.isnan(comparison.difference.mean):
+        print(
+            f"Normalised AUC, local minus online: {words.interval(comparison.difference)}. "
+            f"Probability that local is better: {words.interval(comparison.improvement)}."
+        )
+    print(cost_words(comparison.local, measure(jobs[0].settings.simulator.make(0))))
+    written = write_report(folders, out / "report.html")
+    tell_skipped(written.skipped)
+    print(written.path)

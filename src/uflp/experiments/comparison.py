@@ -1,0 +1,57 @@
+"""Local against online access: the same budget and seeds for both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from uflp.experiments.agents import AGENTS
+from uflp.experiments.jobs import Job
+from uflp.experiments.resolve import resolve
+from uflp.experiments.seeds import seed_jobs
+from uflp.types import UsageError
+
+
+def comparison_jobs(
+    preset: str,
+    out: Path,
+    *,
+    seeds: int,
+    agent: str | None = None,
+    uncertainty: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    stop_at_return: float | None = None,
+) -> list[Job]:
+    """Returns the runs of a comparison, those with local access first.
+
+    Settings that only local access has are left out of the online runs, and so is an uncertainty
+    that they would compute in vain.
+
+    Args:
+        preset: name of a preset.
+        out: folder of all runs; each kind of access has its own below.
+        seeds: how many, from 0.
+        agent: as in `resolve`.
+        uncertainty: as in `resolve`.
+        overrides: as in `resolve`.
+        stop_at_return: ends each run at the first evaluation whose mean return reaches it.
+    """
+    if seeds < 1:
+        raise UsageError(f"--seeds must be at least 1, not {seeds}")
+    overrides = dict(overrides or {})
+    local = resolve(preset, agent=agent, uncertainty=uncertainty, overrides=overrides)
+    needed = AGENTS[local.agent].exploration != "greedy"
+    names: dict[str, Any] = {
+        "agent": agent,
+        "uncertainty": uncertainty if needed else None,
+        "access": "online",
+    }
+    known = resolve(preset, **names).values()
+    shared = {key: overrides[key] for key in overrides if key in known and key != "p_init"}
+    online = resolve(preset, **names, overrides=shared)
+    return [
+        job
+        for settings in (local, online)
+        for job in seed_jobs(settings, range(seeds), out / settings.access, stop_at_return)
+    ]
