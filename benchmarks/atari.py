@@ -1,4 +1,4 @@
-"""Atari: bytes of a snapshot, the cost of the history, and of all that `--agent random` does.
+"""Atari: bytes of a snapshot and of a transition, the cost of the history, and of all that `--agent random` does.
 
 Times are of the processor, one thread, since emulator and loop use no more.
 """
@@ -10,27 +10,29 @@ import time
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import medians
 from uflp.experiments.resolve import resolve
-from uflp.memory import History
+from uflp.memory import FrameReplay, History, NStep
 from uflp.simulators.atari import Atari, AtariSimulator, load
 from uflp.simulators.atari_screen import Screen, pushed, stacked
 from uflp.training.run import Run
 
 GAMES = ("montezuma-revenge", "private-eye", "venture", "pitfall")
-QUERIES = 2000
+QUERIES = 1000
 CHECKPOINT_PERIOD = 10
 
 
 def measure() -> dict[str, Any]:
-    """Returns bytes a snapshot by game, and ratios of time."""
-    sizes = {game: _bytes_a_snapshot(game) for game in GAMES}
-    # One thread, as in a run.
-    seconds = medians({"bare loop": _bare, "random agent": _agent, "history": _history})
+    """Returns bytes by game, and ratios of time."""
+    sizes = {game: _sizes(game) for game in GAMES}
+    with threadpool_limits(1):
+        seconds = medians({"bare loop": _bare, "random agent": _agent, "history": _history}, 3)
     return {
-        "bytes a snapshot": sizes,
-        "bytes a snapshot, mean": round(statistics.mean(sizes.values())),
+        "bytes by game": sizes,
+        "bytes a snapshot, mean": _mean(sizes, "snapshot"),
+        "bytes a transition, mean": _mean(sizes, "transition"),
         "random agent, of a bare loop's speed": round(
             seconds["bare loop"] / seconds["random agent"], 3
         ),
@@ -38,16 +40,25 @@ def measure() -> dict[str, Any]:
     }
 
 
-def _bytes_a_snapshot(game: str) -> int:
-    """Returns the mean over the history of a run with restarts, most of which is elsewhere."""
+def _mean(sizes: dict[str, dict[str, int]], what: str) -> int:
+    return round(statistics.mean(size[what] for size in sizes.values()))
+
+
+def _sizes(game: str) -> dict[str, int]:
+    """Returns the mean bytes of snapshots and transitions over a run with restarts."""
     run = Run(resolve(f"atari/{game}", agent="random", overrides={"queries": QUERIES}))
+    replay = FrameReplay(run.simulator.observation_space, QUERIES)
+    targets = NStep(replay, 0.99, 3, None)
     for _ in range(QUERIES):
         if run.rollout.over:
             run.rollout.begin(run._start())
-        run.rollout.step(run.queries)
+        targets.add(run.rollout.step(run.queries))
         run.queries += 1
     assert run.history is not None
-    return round(run.history.nbytes / len(run.history))
+    return {
+        "snapshot": round(run.history.nbytes / len(run.history)),
+        "transition": round(replay.nbytes / len(replay)),
+    }
 
 
 def _bare() -> float:

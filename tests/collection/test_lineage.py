@@ -72,10 +72,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("ale_py")
     folder = tmp_path_factory.mktemp("runs") / "invaders"
     settings: dict[str, Any] = {
-        **{"game": "space-invaders", "queries": 240, "eval_period": 240, "max_frames": 2000},
+        **{"queries": 240, "eval_period": 240, "max_frames": 2000},
         **{"checkpoint_period": 4, "history_size": 6, "rollout_limit": 20, "p_init": 0.0},
     }
-    result = uflp.train("atari/venture", agent="random", seed=1, out=folder, **settings)
+    result = uflp.train("atari/space-invaders", agent="random", seed=1, out=folder, **settings)
     assert result.metrics["restarts"][-1] > 5
     assert result.summary["max_screen_score"] > 0
     return folder

@@ -118,6 +118,17 @@ def test_presets_hold_the_values_of_the_paper() -> None:
             assert f"atari/{game.game}" == name
 
 
+def test_every_game_is_a_preset() -> None:
+    pytest.importorskip("ale_py")
+    settings = resolve("atari/breakout", agent="random")
+    assert settings.simulator.game == "breakout"
+    assert settings.loop.rollout_limit is None
+    with pytest.raises(uflp.UsageError, match="did you mean 'breakout'"):
+        resolve("atari/brekout")
+    with pytest.raises(uflp.UsageError, match="did you mean 'atari/venture'"):
+        resolve("atary/venture")
+
+
 def test_an_agent_learns_from_images_with_intrinsic_reward() -> None:
     pytest.importorskip("ale_py")
     small = {"hidden": (8,), "learning_batch": 2, "min_replay": 6, "sgd_period": 8, "queries": 24}

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from uflp.registry import unknown
 from uflp.training.settings import Access
+from uflp.types import UsageError
 
 
 @dataclass(frozen=True)
@@ -226,3 +228,13 @@ PRESETS: Mapping[str, Preset] = {
     "swingup-hard": SWINGUP_HARD,
     **ATARI,
 }
+
+
+def find_preset(name: str) -> Preset:
+    """Returns a preset by its name; `atari/GAME` is one for every game."""
+    if name in PRESETS:
+        return PRESETS[name]
+    kind, _, game = name.partition("/")
+    if kind == "atari" and game:
+        return _atari(f"{game}, with the settings that Atari games share", game)
+    raise UsageError(unknown("preset", name, PRESETS))

@@ -12,7 +12,7 @@ from typing import Any
 
 from uflp.agents import LEARNERS
 from uflp.experiments.agents import AGENTS
-from uflp.experiments.presets import PRESETS
+from uflp.experiments.presets import find_preset
 from uflp.registry import unknown
 from uflp.simulators import SIMULATORS
 from uflp.training.settings import Access, LoopSettings, RunSettings
@@ -39,9 +39,7 @@ def resolve(
         seed: of all randomness.
         overrides: values by key, taking the place of the preset's; strings are read as values.
     """
-    if preset not in PRESETS:
-        raise UsageError(unknown("preset", preset, PRESETS))
-    chosen = PRESETS[preset]
+    chosen = find_preset(preset)
     agent = agent or chosen.agent
     if agent not in AGENTS:
         raise UsageError(unknown("agent", agent, AGENTS))
