@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from uflp.cli import figures, listing, report, train
+from uflp.cli import check, figures, listing, report, train
 from uflp.types import UsageError
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app.command()(train.train)
 app.command()(figures.figure)
 app.command()(figures.sweep)
 app.command()(report.report)
+app.command()(check.check)
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,7 +17,8 @@ class History:
     An entry is named by its number, counted from the first one ever added; numbers are never used
     again, so an entry that was evicted in the meantime is told from the one in its place.
     Snapshots are kept as bytes: in rows of one array where all have the same width, in a ring of
-    bytes otherwise. There is no Python object per entry.
+    bytes otherwise. There is no Python object per entry, but for snapshots that are objects
+    themselves.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class History:
         width: int | None = None,
         entries: int | None = None,
         nbytes: int | None = None,
+        portable: bool = True,
     ):
         """Makes an empty history.
 
@@ -39,7 +41,13 @@ class History:
             width: length of every snapshot's data in bytes, None if it varies.
             entries: budget in entries; the oldest leave first. A million if no budget is given.
             nbytes: budget in bytes of snapshot data, may stand beside `entries`.
+            portable: whether snapshots are bytes; see `Simulator.portable`.
         """
+        if nbytes is not None and not portable:
+            raise UsageError(
+                "snapshots that are copies in memory have no size in bytes: "
+                "give the history a budget in entries"
+            )
         for name, budget in (("entries", entries), ("bytes", nbytes)):
             if budget is not None and budget < 1:
                 raise UsageError(f"a history needs room for at least 1 of {name}, not {budget}")
@@ -54,7 +62,9 @@ class History:
         self._rows = min(entries, 1024)
         self._keys = np.zeros((self._rows, *key_shape), key_dtype)
         self._scores = np.zeros(self._rows)
-        self._store: _Store = _Rows(width) if width is not None else _Ring(nbytes)
+        self._store: _Store = _Objects()
+        if portable:
+            self._store = _Rows(width) if width is not None else _Ring(nbytes)
 
     def __len__(self) -> int:
         return self.newest - self.oldest + 1
@@ -115,10 +125,10 @@ def _rehoused(array: np.ndarray, live: np.ndarray, old: int, new: int) -> np.nda
 class _Store(Protocol):
     """Where the data of snapshots lies; rows are places in the history's ring."""
 
-    def put(self, data: bytes, row: int, oldest: int, newest: int, rows: int) -> int:
+    def put(self, data: Any, row: int, oldest: int, newest: int, rows: int) -> int:
         """Stores data at a row and returns the number of the oldest entry that still has room."""
 
-    def get(self, row: int) -> bytes: ...
+    def get(self, row: int) -> Any: ...
 
     def grow(self, live: np.ndarray, old: int, new: int) -> None: ...
 
@@ -213,3 +223,27 @@ class _Ring:
             self._start[row] = head
             head += len(data)
         self._data, self._head = larger, head
+
+
+class _Objects:
+    """Objects of this process, whose size is not known."""
+
+    def __init__(self) -> None:
+        self._data: list[Any] = []
+
+    def put(self, data: Any, row: int, oldest: int, newest: int, rows: int) -> int:
+        self._data += [None] * (rows - len(self._data))
+        self._data[row] = data
+        return oldest
+
+    def get(self, row: int) -> Any:
+        return self._data[row]
+
+    def grow(self, live: np.ndarray, old: int, new: int) -> None:
+        larger = [None] * new
+        for entry in live:
+            larger[entry % new] = self._data[entry % old]
+        self._data = larger
+
+    def nbytes(self, oldest: int, newest: int, rows: int) -> int:
+        return 0

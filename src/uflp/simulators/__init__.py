@@ -1,7 +1,7 @@
 """What can be saved and restored."""
 
 from uflp.registry import Registry
-from uflp.simulators.base import Simulator, SnapshotError
+from uflp.simulators.base import Simulator, SnapshotError, UnsavableError
 
 SIMULATORS = Registry(
     "simulator",
@@ -9,7 +9,9 @@ SIMULATORS = Registry(
         "deep-sea": "uflp.simulators.deep_sea:DeepSea",
         "swingup": "uflp.simulators.swingup:Swingup",
         "bsuite": "uflp.simulators.bsuite:Bsuite",
+        "gym": "uflp.simulators.gymnasium:Gymnasium",
+        "minigrid": "uflp.simulators.minigrid:Minigrid",
     },
 )
 
-__all__ = ["SIMULATORS", "Simulator", "SnapshotError"]
+__all__ = ["SIMULATORS", "Simulator", "SnapshotError", "UnsavableError"]

@@ -8,8 +8,8 @@ import logging
 import random
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Set
-from typing import Any
+from collections.abc import Mapping, Set
+from typing import Any, Protocol
 
 import gymnasium
 import numpy as np
@@ -25,12 +25,42 @@ GENERATORS = {
 }
 BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
-_LEAVES = (type(None), bool, float, str, bytes)
+_LEAVES = frozenset({type(None), bool, float, str, bytes})
 _CONSTANTS = (
     *(type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType),
     *(types.GenericAlias, types.UnionType, functools.partial, np.dtype, np.ufunc, logging.Logger),
     *(specs.Array, gymnasium.Space, EnvSpec),
 )
+
+
+class UnreadableError(SnapshotError):
+    """An object whose state is not in Python attributes.
+
+    Attributes:
+        cls: its class.
+    """
+
+    def __init__(self, path: str, cls: type):
+        super().__init__(
+            f"{path} cannot be saved: the state of a {name_of(cls)} is not in Python attributes"
+        )
+        self.cls = cls
+
+
+class Codec(Protocol):
+    """Reads and writes objects whose state is not, or not all, in Python attributes."""
+
+    def read(self, value: Any) -> Any:
+        """Returns the state of an object, made of what the reader understands."""
+
+    def held(self, value: Any) -> Any:
+        """Returns the parts of that state that are generators, in their places, or None."""
+
+    def write(self, value: Any, state: Any) -> None:
+        """Puts an object into a state."""
+
+
+NO_CODECS: Mapping[type, Codec] = types.MappingProxyType({})
 
 
 class Reader:
@@ -40,20 +70,22 @@ class Reader:
     has a number next, and is `["same", number]` where it is met again.
     """
 
-    def __init__(self, skip: Set[str]):
+    def __init__(self, skip: Set[str], codecs: Mapping[type, Codec] = NO_CODECS):
         self._skip = skip
+        self._codecs = codecs
         # Values are kept beside their numbers: an id is unique only while its value lives.
         self._seen: dict[int, tuple[int, Any]] = {}
         self._arrays: dict[int, list[list[Any]]] = defaultdict(list)
 
     def read(self, value: Any, path: str) -> Any:
         """Returns the encoded form of a value that was found at a path."""
-        if isinstance(value, enum.Enum) and value.name in type(value).__members__:
-            return ["enum", name_of(type(value)), value.name]
+        # The commonest kinds first.
         if type(value) in _LEAVES:
             return value
         if type(value) is int:
             return value if -(2**63) <= value < 2**63 else ["int", hex(value)]
+        if isinstance(value, enum.Enum) and value.name in type(value).__members__:
+            return ["enum", name_of(type(value)), value.name]
         if type(value) is range:
             return ["range", value.start, value.stop, value.step]
         if isinstance(value, np.generic) and _is_simple(value.dtype):
@@ -75,6 +107,9 @@ class Reader:
             return ["objects", number, value.shape, self._items(value.ravel(), path)]
         if cls is np.ndarray and _is_simple(value.dtype):
             return self._array(value, number)
+        if cls in self._codecs:
+            parts = self.read(self._codecs[cls].read(value), path)
+            return ["coded", number, name_of(cls), parts]
         if GENERATORS.get(kind) is cls:
             bits, state = generator_state(value)
             if bits in BIT_GENERATORS:
@@ -86,12 +121,14 @@ class Reader:
             items = [self.read(item, f"{path}[{key!r}]") for key, item in value.items()]
             return [kind, number, keys, items]
         if not is_plain(cls):
-            raise SnapshotError(
-                f"{path} cannot be saved: the state of a {name_of(cls)} is not in Python attributes"
-            )
+            raise UnreadableError(path, cls)
         kept, left_out = {}, []
         for name, item in attributes_of(value).items():
-            if name in self._skip or is_constant(item):
+            if name in self._skip:
+                left_out.append(name)
+            elif type(item) in _LEAVES:
+                kept[name] = item
+            elif is_constant(item):
                 left_out.append(name)
             else:
                 kept[name] = self.read(item, f"{path}.{name}")
@@ -118,7 +155,13 @@ class Reader:
 
 def is_constant(value: Any) -> bool:
     """Returns whether a value is code or a description, which no step changes."""
-    return isinstance(value, _CONSTANTS)
+    cls: Any = type(value)
+    return _is_constant_class(cls)
+
+
+@functools.cache
+def _is_constant_class(cls: Any) -> bool:
+    return issubclass(cls, _CONSTANTS) or name_of(cls) == "mujoco._structs:MjModel"
 
 
 def label_of(constant: Any) -> str:

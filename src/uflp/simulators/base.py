@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import gymnasium
 
-from uflp.types import Snapshot
+from uflp.types import Snapshot, UsageError
 
 RandomnessMode = Literal["fresh", "exact"]
 
@@ -18,6 +18,10 @@ SEAL_WIDTH = 4
 
 class SnapshotError(ValueError):
     """A snapshot cannot be taken here, or does not belong to this simulator."""
+
+
+class UnsavableError(SnapshotError, UsageError):
+    """An environment that cannot be saved faithfully; the message says why, and a way out."""
 
 
 class Simulator(gymnasium.Env[Any, Any]):
@@ -30,12 +34,15 @@ class Simulator(gymnasium.Env[Any, Any]):
     Attributes:
         stamp: names kind, settings, layout and version; snapshots travel only between simulators
             of equal stamp.
+        portable: whether a snapshot's data is bytes, which other processes can read; else it is an
+            object that lives in this one, and neither width nor checksum apply.
         snapshot_width: length of a snapshot's data in bytes, checksum included, where that is
             constant, else None.
         screen_score: unclipped reward since the initial state, across restarts.
     """
 
     stamp: str
+    portable: bool = True
     snapshot_width: int | None = None
     screen_score: float = 0.0
     _running: bool = False
@@ -64,7 +71,9 @@ class Simulator(gymnasium.Env[Any, Any]):
         if not self._running:
             raise SnapshotError("a finished episode cannot be saved: it has no future to restore")
         data = self._save()
-        return Snapshot(self.stamp, data + _seal(data), self.screen_score)
+        if self.portable:
+            data += _seal(data)
+        return Snapshot(self.stamp, data, self.screen_score)
 
     def restore(
         self, snapshot: Snapshot, *, randomness: RandomnessMode = "fresh"
@@ -79,10 +88,8 @@ class Simulator(gymnasium.Env[Any, Any]):
             )
         if randomness not in ("fresh", "exact"):
             raise ValueError(f"randomness is 'fresh' or 'exact', not {randomness!r}")
-        data = snapshot.data[:-SEAL_WIDTH]
         # Checked before anything is written: a refused restore leaves the simulator as it was.
-        if snapshot.data[-SEAL_WIDTH:] != _seal(data):
-            raise SnapshotError("the snapshot's data is damaged: its checksum does not match")
+        data = _opened(snapshot.data) if self.portable else snapshot.data
         self._running = False  # until the new state is in place
         observation, info = self._restore(data, exact=randomness == "exact")
         self.screen_score = snapshot.screen_score
@@ -100,10 +107,17 @@ class Simulator(gymnasium.Env[Any, Any]):
     def _step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]: ...
 
     @abstractmethod
-    def _save(self) -> bytes: ...
+    def _save(self) -> Any: ...
 
     @abstractmethod
-    def _restore(self, data: bytes, *, exact: bool) -> tuple[Any, dict[str, Any]]: ...
+    def _restore(self, data: Any, *, exact: bool) -> tuple[Any, dict[str, Any]]: ...
+
+
+def _opened(sealed: bytes) -> bytes:
+    data = sealed[:-SEAL_WIDTH]
+    if sealed[-SEAL_WIDTH:] != _seal(data):
+        raise SnapshotError("the snapshot's data is damaged: its checksum does not match")
+    return data
 
 
 def _seal(data: bytes) -> bytes:
