@@ -10,9 +10,19 @@ from uflp.types import Snapshot, Transition, UsageError
 
 if TYPE_CHECKING:
     from uflp.training.train import Result
+    from uflp.wrappers import LocalAccess
 
 __version__ = "0.1.0"
-__all__ = ["Snapshot", "Transition", "UsageError", "train"]
+__all__ = ["LocalAccess", "Snapshot", "Transition", "UsageError", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    # Looked up when first used, so that `import uflp` need not bring in Gymnasium.
+    if name == "LocalAccess":
+        from uflp.wrappers import LocalAccess
+
+        return LocalAccess
+    raise AttributeError(f"module 'uflp' has no attribute {name!r}")
 
 
 def train(

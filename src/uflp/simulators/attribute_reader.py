@@ -79,34 +79,41 @@ class Reader:
 
     def read(self, value: Any, path: str) -> Any:
         """Returns the encoded form of a value that was found at a path."""
-        # The commonest kinds first.
-        if type(value) in _LEAVES:
+        cls: Any = type(value)
+        if cls in _LEAVES:
             return value
-        if type(value) is int:
+        if cls is int:
             return value if -(2**63) <= value < 2**63 else ["int", hex(value)]
-        if isinstance(value, enum.Enum) and value.name in type(value).__members__:
-            return ["enum", name_of(type(value)), value.name]
-        if type(value) is range:
-            return ["range", value.start, value.stop, value.step]
-        if isinstance(value, np.generic) and _is_simple(value.dtype):
-            return ["scalar", value.dtype.str, value.tobytes()]
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return ["namedtuple", name_of(type(value)), self._items(value, path)]
-        if is_constant(value):
-            return ["constant", label_of(value)]
+        if _is_special(cls):
+            node = self._special(value, path)
+            if node is not None:
+                return node
         if id(value) in self._seen:
             return ["same", self._seen[id(value)][0]]
         number = len(self._seen)
         self._seen[id(value)] = (number, value)
         return self._shared(value, number, path)
 
+    def _special(self, value: Any, path: str) -> list[Any] | None:
+        """Returns the form of what is a value in itself, or None if it is none after all."""
+        if isinstance(value, np.generic) and _is_simple(value.dtype):
+            return ["scalar", value.dtype.str, value.tobytes()]
+        if isinstance(value, enum.Enum) and value.name in type(value).__members__:
+            return ["enum", name_of(type(value)), value.name]
+        if type(value) is range:
+            return ["range", value.start, value.stop, value.step]
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return ["namedtuple", name_of(type(value)), self._items(value, path)]
+        return ["constant", label_of(value)] if is_constant(value) else None
+
     def _shared(self, value: Any, number: int, path: str) -> list[Any]:
         cls: Any = type(value)
         kind = cls.__name__
-        if cls is np.ndarray and value.dtype == object:
-            return ["objects", number, value.shape, self._items(value.ravel(), path)]
-        if cls is np.ndarray and _is_simple(value.dtype):
-            return self._array(value, number)
+        if cls is np.ndarray:
+            if _is_simple(value.dtype):
+                return self._array(value, number)
+            if value.dtype == object:
+                return ["objects", number, value.shape, self._items(value.ravel(), path)]
         if cls in self._codecs:
             parts = self.read(self._codecs[cls].read(value), path)
             return ["coded", number, name_of(cls), parts]
@@ -117,31 +124,39 @@ class Reader:
         if SEQUENCES.get(kind) is cls:
             return [kind, number, self._items(value, path), getattr(value, "maxlen", None)]
         if MAPPINGS.get(kind) is cls:
-            keys = self._items(value, f"{path} key ")
+            keys = [
+                key if type(key) is str else self.read(key, f"{path} key {key!r}") for key in value
+            ]
             items = [self.read(item, f"{path}[{key!r}]") for key, item in value.items()]
             return [kind, number, keys, items]
-        if not is_plain(cls):
+        return self._object(value, cls, number, path)
+
+    def _object(self, value: Any, cls: Any, number: int, path: str) -> list[Any]:
+        name, plain, slots = _facts(cls)
+        if not plain:
             raise UnreadableError(path, cls)
         kept, left_out = {}, []
-        for name, item in attributes_of(value).items():
-            if name in self._skip:
-                left_out.append(name)
-            elif type(item) in _LEAVES:
-                kept[name] = item
-            elif is_constant(item):
-                left_out.append(name)
+        held = attributes_of(value) if slots else value.__dict__
+        for attribute, item in held.items():
+            kind: Any = type(item)
+            if attribute in self._skip:
+                left_out.append(attribute)
+            elif kind in _LEAVES:
+                kept[attribute] = item
+            elif _is_constant_class(kind):
+                left_out.append(attribute)
             else:
-                kept[name] = self.read(item, f"{path}.{name}")
-        return ["object", number, name_of(cls), kept, left_out]
+                kept[attribute] = self.read(item, f"{path}.{attribute}")
+        return ["object", number, name, kept, left_out]
 
     def _items(self, values: Any, path: str) -> list[Any]:
         return [self.read(value, f"{path}[{index}]") for index, value in enumerate(values)]
 
     def _array(self, value: np.ndarray, number: int) -> list[Any]:
-        order: Any = "F" if value.flags.fnc else "C"
+        order: Any = "F" if value.ndim > 1 and value.flags.fnc else "C"
         layout = [value.shape, order, False]
         owner: Any = value
-        while isinstance(owner.base, np.ndarray):
+        while owner.base is not None and isinstance(owner.base, np.ndarray):
             owner = owner.base
         sharers = self._arrays[id(owner)]
         sharers.append(layout)
@@ -164,6 +179,13 @@ def _is_constant_class(cls: Any) -> bool:
     return issubclass(cls, _CONSTANTS) or name_of(cls) == "mujoco._structs:MjModel"
 
 
+@functools.cache
+def _is_special(cls: Any) -> bool:
+    """Returns whether instances may be values in themselves, which nothing can share."""
+    kinds = (enum.Enum, range, np.generic)
+    return issubclass(cls, kinds) or hasattr(cls, "_fields") or _is_constant_class(cls)
+
+
 def label_of(constant: Any) -> str:
     """Returns a name by which a constant among data is recognised."""
     return getattr(constant, "__qualname__", type(constant).__qualname__)
@@ -184,6 +206,12 @@ def attributes_of(value: Any) -> dict[str, Any]:
         except AttributeError:
             continue  # an empty slot
     return found
+
+
+@functools.cache
+def _facts(cls: Any) -> tuple[str, bool, dict[str, Any]]:
+    """Returns a class's name, whether it is plain, and its slots, looked up once."""
+    return name_of(cls), is_plain(cls), slots_of(cls)
 
 
 @functools.cache
@@ -231,4 +259,7 @@ def set_generator_state(value: Any, state: Any) -> None:
 
 
 def _is_simple(dtype: np.dtype) -> bool:
-    return not dtype.hasobject and np.dtype(dtype.str) == dtype
+    return dtype.kind in _SIMPLE or (dtype.kind == "V" and np.dtype(dtype.str) == dtype)
+
+
+_SIMPLE = frozenset("?biufcmMSU")

@@ -41,7 +41,8 @@ class Scene:
         """Keeps what a step or a reset gave."""
         plain = type(observation) is np.ndarray and not observation.dtype.hasobject
         self.observation = observation.copy() if plain else copy.deepcopy(observation)
-        self.mask = copy.copy(info.get("action_mask"))
+        mask = info.get("action_mask")
+        self.mask = None if mask is None else mask.copy()
 
     def shown(self) -> tuple[Any, dict[str, Any]]:
         """Returns what was seen last, as a reset does."""

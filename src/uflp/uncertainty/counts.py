@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import gymnasium
 import numpy as np
 
 from uflp.types import UsageError
 from uflp.uncertainty.base import Predict
+from uflp.uncertainty.cells import CellOf, make_cells
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Visit counts, exact for discrete observations.
+    """Visit counts: of states where observations are discrete, of cells elsewhere.
 
     Attributes:
         regularization: λ, added to every count.
+        bins: cells a dimension, for observations of up to eight numbers.
+        hash_bits: bits of the hash (SimHash) that stands for the cell of longer ones.
     """
 
     regularization: float = 0.01
+    bins: int = 20
+    hash_bits: int = 64
 
     def __post_init__(self) -> None:
         if not self.regularization > 0:
             raise UsageError(f"regularization must be positive, not {self.regularization}")
+        for name in ("bins", "hash_bits"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
 
     def make(self, space: gymnasium.Space, actions: int, seed: int) -> TableCounts:
         """Returns counts for an observation space."""
+        if isinstance(space, gymnasium.spaces.Box):
+            cell_of = make_cells(space, self.bins, self.hash_bits, seed)
+            return CellCounts(cell_of, actions, self.regularization)
         if not isinstance(space, gymnasium.spaces.Discrete):
-            raise UsageError(
-                f"counts need discrete observations, and these are {space}: "
-                "choose --uncertainty covariance"
-            )
+            raise UsageError(f"observations of {space} cannot be counted: use a Box or a Discrete")
         return TableCounts(int(space.n), actions, self.regularization)
 
 
@@ -48,11 +57,11 @@ class TableCounts:
     key_dtype = np.dtype(np.int64)
 
     def __init__(self, ids: int, actions: int, regularization: float):
-        self.ids = ids
+        self.ids: int | None = ids
         self.visits = np.zeros((ids, actions), np.int64)
         self._regularization = regularization
 
-    def key_of(self, observation: int) -> int:
+    def key_of(self, observation: Any) -> int:
         """Returns the observation, which is its own id."""
         return observation
 
@@ -67,3 +76,32 @@ class TableCounts:
     def score_states(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
         """Returns u(s) as [B]; a state's count is the sum over its actions."""
         return 1 / np.sqrt(self.visits[keys].sum(axis=-1) + self._regularization)
+
+
+class CellCounts(TableCounts):
+    """One count for each cell that was seen and each action; a key is the number of a cell.
+
+    Attributes:
+        cells: how many cells were seen.
+    """
+
+    def __init__(self, cell_of: CellOf, actions: int, regularization: float):
+        super().__init__(_FIRST_CELLS, actions, regularization)
+        self.ids = None  # nobody knows how many there will be
+        self.cells = 0
+        self._cell_of = cell_of
+        self._numbers: dict[bytes, int] = {}
+
+    def key_of(self, observation: Any) -> int:
+        """Returns the number of the observation's cell, a new one where it is new."""
+        cell = self._cell_of(observation)
+        number = self._numbers.get(cell)
+        if number is None:
+            number = self._numbers[cell] = self.cells
+            self.cells += 1
+            if self.cells > len(self.visits):
+                self.visits = np.concatenate([self.visits, np.zeros_like(self.visits)])
+        return number
+
+
+_FIRST_CELLS = 1024

@@ -1,0 +1,64 @@
+"""Counting continuous observations by cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from uflp.types import UsageError
+from uflp.uncertainty.counts import Counts
+
+
+def test_few_numbers_are_cut_into_intervals_within_their_bounds() -> None:
+    counts = Counts(bins=4).make(spaces.Box(np.array([-1.0, 0.0]), np.array([1.0, 8.0])), 2, 0)
+    same = [[-1.0, 0.0], [-0.51, 1.99]]
+    others = [[-0.49, 0.0], [-1.0, 2.01], [0.9, 7.9], [1.0, 8.0]]
+    assert len({counts.key_of(np.array(place)) for place in same}) == 1
+    assert len({counts.key_of(np.array(place)) for place in same + others}) == 4
+    assert counts.cells == 4
+
+
+def test_numbers_without_bounds_are_squashed() -> None:
+    counts = Counts(bins=10).make(spaces.Box(-np.inf, np.inf, (1,)), 2, 0)
+    far = {counts.key_of(np.array([x], np.float32)) for x in (10.0, 1e3, 1e30, np.inf)}
+    near = {counts.key_of(np.array([x], np.float32)) for x in (-1.0, -0.4, 0.1, 0.4, 1.0)}
+    assert len(far) == 1 and len(near) == 5
+
+
+def test_many_numbers_are_hashed_and_near_ones_share_a_cell_more_often() -> None:
+    counts = Counts(hash_bits=16).make(spaces.Box(0, 255, (7, 7, 3), np.uint8), 2, 0)
+    rng = np.random.default_rng(0)
+    shared_near, shared_far = 0, 0
+    for _ in range(200):
+        image = rng.integers(0, 256, (7, 7, 3)).astype(np.uint8)
+        near = image.copy()
+        near[0, 0, 0] ^= 1
+        shared_near += counts.key_of(image) == counts.key_of(near)
+        other = rng.integers(0, 256, (7, 7, 3)).astype(np.uint8)
+        shared_far += counts.key_of(image) == counts.key_of(other)
+    assert shared_near > 180 and shared_far < 100
+
+
+def test_counts_of_cells_are_those_of_a_dictionary() -> None:
+    counts = Counts(bins=30, regularization=0.5).make(spaces.Box(0, 1, (2,)), 3, 0)
+    rng = np.random.default_rng(1)
+    expected: dict[tuple[int, int], list[int]] = {}
+    places = rng.random((4000, 2)).astype(np.float32)
+    for place in places:
+        action = int(rng.integers(3))
+        counts.observe(counts.key_of(place), action)
+        cell = tuple((place * 30).astype(int).tolist())
+        expected.setdefault(cell, [0, 0, 0])[action] += 1
+    assert counts.cells == len(expected)
+    keys = np.array([counts.key_of(place) for place in places[:50]])
+    wanted = [expected[tuple((place * 30).astype(int).tolist())] for place in places[:50]]
+    assert np.allclose(
+        counts.score(keys, lambda observations: observations), (np.array(wanted) + 0.5) ** -0.5
+    )
+
+
+@pytest.mark.parametrize("option", ["bins", "hash_bits"])
+def test_bad_settings_are_refused(option: str) -> None:
+    with pytest.raises(UsageError, match=f"{option} must be at least 1"):
+        Counts(**{option: 0})
