@@ -222,8 +222,8 @@ def test_an_out_that_holds_something_is_left_alone(
 def test_an_uncertainty_that_does_not_suit_the_simulator_is_refused(
     uflp: Call, tmp_path: Path
 ) -> None:
-    ended = uflp("train", "swingup", "--uncertainty", "counts", "--out", "run")
-    refused(ended, "counts need discrete observations", "covariance")
+    ended = uflp("train", "swingup", "--set", "feature_kind=one-hot", "--out", "run")
+    refused(ended, "one-hot features need discrete observations")
     assert tree(tmp_path) == {"here": None}
 
 

@@ -11,9 +11,28 @@ from uflp.types import RunError, Snapshot, Transition, UsageError
 if TYPE_CHECKING:
     from uflp.training.policy import Policy
     from uflp.training.train import Result
+    from uflp.wrappers import LocalAccess
 
 __version__ = "0.1.0"
-__all__ = ["RunError", "Snapshot", "Transition", "UsageError", "load", "resume", "train"]
+__all__ = [
+    "LocalAccess",
+    "RunError",
+    "Snapshot",
+    "Transition",
+    "UsageError",
+    "load",
+    "resume",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # Looked up when first used, so that `import uflp` need not bring in Gymnasium.
+    if name == "LocalAccess":
+        from uflp.wrappers import LocalAccess
+
+        return LocalAccess
+    raise AttributeError(f"module 'uflp' has no attribute {name!r}")
 
 
 def train(

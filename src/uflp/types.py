@@ -26,13 +26,14 @@ class Snapshot(NamedTuple):
         simulator: stamp of the simulator that wrote it: kind, settings, layout, version. Only a
             simulator with an equal stamp restores it.
         data: the encoded state. Plain bytes: immutable, portable between processes, and never
-            executed when read.
+            executed when read. (Simulators that can only be copied in memory, which say so by
+            `portable`, put an object here, which must stay in its process.)
         screen_score: unclipped reward summed from the initial state up to this one, across
             restarts.
     """
 
     simulator: str
-    data: bytes
+    data: Any
     screen_score: float
 
 

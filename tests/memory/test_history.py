@@ -255,3 +255,18 @@ def test_entries_are_not_python_objects_and_cost_little_beyond_their_bytes(
     # 16 bytes of data, 8 of key, 8 of score, 16 of where it lies, in arrays of 65,536 rows that
     # grew with the entries; the ring of bytes starts at a mebibyte.
     assert held < 65_536 * 48 + (1 << 20)
+
+
+def test_objects_of_this_process_are_held_as_they_are() -> None:
+    history = History("toy", entries=1500, portable=False)
+    items = [object() for _ in range(2000)]
+    for number, item in enumerate(items):
+        history.add(Snapshot("toy", item, float(number)), number)
+    assert history.fetch(499) is None
+    for entry in (500, 1023, 1024, 1999):
+        assert history.fetch(entry) == Snapshot("toy", items[entry], float(entry))
+
+
+def test_objects_have_no_budget_in_bytes() -> None:
+    with pytest.raises(UsageError, match="budget in entries"):
+        History("toy", nbytes=100, portable=False)

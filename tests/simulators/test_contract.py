@@ -223,8 +223,8 @@ def test_a_faithful_toy_keeps_every_promise() -> None:
         (KeepsItsScore, "the screen score goes back"),
         (SavesTheEnd, "a finished episode is neither saved nor stepped"),
         (BelievesAnything, "damaged and foreign snapshots are refused"),
-        (StampsEachInstance, "snapshots are plain bytes of equal stamp"),
-        (MisstatesItsWidth, "snapshots are plain bytes of equal stamp"),
+        (StampsEachInstance, "snapshots have bytes and stamps as promised"),
+        (MisstatesItsWidth, "snapshots have bytes and stamps as promised"),
     ],
 )
 def test_a_broken_toy_is_caught(broken: type[Walk], promise: str) -> None:

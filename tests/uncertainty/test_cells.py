@@ -1,79 +1,81 @@
-"""Cells and their counts, by hand."""
+"""Counting continuous observations by cells."""
 
 from __future__ import annotations
 
-import gymnasium
 import numpy as np
 import pytest
-from probes import no_predict
+from gymnasium import spaces
 
-from uflp.cells import cell, cell_id
+from uflp.types import UsageError
 from uflp.uncertainty.counts import Counts
 
-IMAGES = gymnasium.spaces.Box(0, 255, (4, 84, 84), np.uint8)
+
+def test_few_numbers_are_cut_into_intervals_within_their_bounds() -> None:
+    counts = Counts(bins=4).make(spaces.Box(np.array([-1.0, 0.0]), np.array([1.0, 8.0])), 2, 0)
+    same = [[-1.0, 0.0], [-0.51, 1.99]]
+    others = [[-0.49, 0.0], [-1.0, 2.01], [0.9, 7.9], [1.0, 8.0]]
+    assert len({counts.key_of(np.array(place)) for place in same}) == 1
+    assert len({counts.key_of(np.array(place)) for place in same + others}) == 4
+    assert counts.cells == 4
 
 
-def test_a_cell_is_the_mean_of_each_block_in_eight_levels() -> None:
-    frame = np.zeros((84, 84), np.uint8)
-    frame[:7, :7] = 255  # level 7
-    frame[7:14, :7] = 32  # exactly at the beginning of level 1
-    frame[14:21, :7] = 32
-    frame[14, 0] = 31  # the mean is just below it
-    frame[21:28, 7:14].flat[:25] = 255  # 25 of 49 pixels: 130 of 256, level 4
-    expected = np.zeros((12, 12), int)
-    expected[0, 0], expected[1, 0], expected[3, 1] = 7, 1, 4
-    assert np.array_equal(cell(frame), expected)
+def test_numbers_without_bounds_are_squashed() -> None:
+    counts = Counts(bins=10).make(spaces.Box(-np.inf, np.inf, (1,)), 2, 0)
+    far = {counts.key_of(np.array([x], np.float32)) for x in (10.0, 1e3, 1e30, np.inf)}
+    near = {counts.key_of(np.array([x], np.float32)) for x in (-1.0, -0.4, 0.1, 0.4, 1.0)}
+    assert len(far) == 1 and len(near) == 5
 
 
-def test_blocks_of_images_that_do_not_divide_evenly_cover_every_pixel_once() -> None:
-    frame = np.full((100, 64), 200, np.uint8)
-    assert (cell(frame) == 200 * 8 // 256).all()
-
-
-def test_equal_cells_have_equal_numbers_and_others_do_not() -> None:
+def test_many_numbers_are_hashed_and_near_ones_share_a_cell_more_often() -> None:
+    counts = Counts(hash_bits=16).make(spaces.Box(0, 255, (7, 7, 3), np.uint8), 2, 0)
     rng = np.random.default_rng(0)
-    coarse = rng.integers(0, 2, (50, 12, 12)).astype(np.uint8) * 200
-    frames = np.concatenate([coarse, coarse + 10]).repeat(7, axis=1).repeat(7, axis=2)
-    by_number: dict[int, bytes] = {}
-    for frame in frames:
-        assert by_number.setdefault(cell_id(frame), cell(frame).tobytes()) == cell(frame).tobytes()
-    assert len(set(by_number.values())) == len(by_number) == 50
-    assert cell_id(frames[0]) == cell_id(frames[0].copy())
+    shared_near, shared_far = 0, 0
+    for _ in range(200):
+        image = rng.integers(0, 256, (7, 7, 3)).astype(np.uint8)
+        near = image.copy()
+        near[0, 0, 0] ^= 1
+        shared_near += counts.key_of(image) == counts.key_of(near)
+        other = rng.integers(0, 256, (7, 7, 3)).astype(np.uint8)
+        shared_far += counts.key_of(image) == counts.key_of(other)
+    assert shared_near > 180 and shared_far < 100
 
 
-def test_counts_of_cells_by_hand() -> None:
-    counts = Counts(regularization=0.25).make(IMAGES, 3, seed=0)
-    dark, light = np.zeros((2, 4, 84, 84), np.uint8)
-    light[-1] = 255
-    seen_before = light.copy()
-    seen_before[:-1] = 9  # only the latest frame counts
-    for observation, action in [(light, 1), (seen_before, 1), (dark, 2), (light, 0)]:
-        counts.observe(counts.key_of(observation), action)
-    never = np.full((4, 84, 84), 128, np.uint8)
-    keys = np.array([counts.key_of(each) for each in (light, dark, never)], counts.key_dtype)
-    np.testing.assert_allclose(
-        counts.score(keys, no_predict),
-        np.array([[1.25, 2.25, 0.25], [0.25, 0.25, 1.25], [0.25, 0.25, 0.25]]) ** -0.5,
+def test_counts_of_cells_are_those_of_a_dictionary() -> None:
+    counts = Counts(bins=30, regularization=0.5).make(spaces.Box(0, 1, (2,)), 3, 0)
+    rng = np.random.default_rng(1)
+    expected: dict[tuple[int, int], list[int]] = {}
+    places = rng.random((4000, 2)).astype(np.float32)
+    for place in places:
+        action = int(rng.integers(3))
+        counts.observe(counts.key_of(place), action)
+        cell = tuple((place * 30).astype(int).tolist())
+        expected.setdefault(cell, [0, 0, 0])[action] += 1
+    assert counts.cells == len(expected)
+    keys = np.array([counts.key_of(place) for place in places[:50]])
+    wanted = [expected[tuple((place * 30).astype(int).tolist())] for place in places[:50]]
+    assert np.allclose(
+        counts.score(keys, lambda observations: observations), (np.array(wanted) + 0.5) ** -0.5
     )
-    np.testing.assert_allclose(
-        counts.score_states(keys, no_predict), np.array([3.25, 1.25, 0.25]) ** -0.5
-    )
-    assert (counts.ids, counts.monotone, counts.knows_actions) == (None, True, True)
 
 
-def test_counts_have_no_bound() -> None:
-    counts = Counts().make(IMAGES, 2, seed=0)
-    for key in range(5000):
+@pytest.mark.parametrize("option", ["bins", "hash_bits"])
+def test_bad_settings_are_refused(option: str) -> None:
+    with pytest.raises(UsageError, match=f"{option} must be at least 1"):
+        Counts(**{option: 0})
+
+
+def test_counts_have_no_bound_and_come_back_from_their_state() -> None:
+    settings, space = Counts(bins=5000), spaces.Box(0, 1, (1,))
+    counts, again = (settings.make(space, 2, 0) for _ in range(2))
+    keys = [counts.key_of(np.array([(n + 0.5) / 5000], np.float32)) for n in range(3000)]
+    for key in keys:
         counts.observe(key, 1)
-    counts.observe(4999, 0)
-    keys = np.array([0, 4999, 5000])
-    np.testing.assert_allclose(
-        counts.score_states(keys, no_predict), np.array([1.01, 2.01, 0.01]) ** -0.5
-    )
-
-
-@pytest.mark.parametrize("shape", [(3,), (11, 84), (4, 84, 84, 3)])
-def test_what_has_no_cells_is_refused(shape: tuple[int, ...]) -> None:
-    space = gymnasium.spaces.Box(0, 255, shape, np.uint8)
-    with pytest.raises(ValueError, match="discrete observations or images"):
-        Counts().make(space, 2, seed=0)
+    counts.observe(keys[-1], 0)
+    ends = np.array([keys[0], keys[-1]])
+    expected = np.array([1.01, 2.01]) ** -0.5
+    assert np.allclose(counts.score_states(ends, lambda observations: observations), expected)
+    again.load(counts.state())
+    assert again.cells == counts.cells == len(set(keys))
+    for place in (0.5, 0.99):
+        assert again.key_of(np.array([place])) == counts.key_of(np.array([place]))
+    assert np.array_equal(again.visits, counts.visits)

@@ -278,7 +278,7 @@ def test_disagreement_is_the_standard_deviation_over_members(space: gymnasium.Sp
     [
         (lambda: Counts(regularization=0), "regularization must be positive"),
         (lambda: Counts(regularization=float("nan")), "regularization must be positive"),
-        (lambda: Counts().make(VECTORS, 2, 0), "counts need discrete .* --uncertainty covariance"),
+        (lambda: Counts().make(gymnasium.spaces.Text(3), 2, 0), "cannot be counted"),
         (lambda: Covariance(feature_size=0), "feature_size must be at least 1"),
         (lambda: Covariance(bandwidth=-1), "bandwidth must be positive"),
         (lambda: Covariance(regularization=0), "regularization must be positive"),

@@ -11,7 +11,7 @@ import sys
 
 import typer
 
-from uflp.cli import compare, figures, listing, replay, report, train, trained
+from uflp.cli import check, compare, figures, listing, replay, report, train, trained
 from uflp.training.interruption import Interrupted
 from uflp.types import RunError, UsageError
 
@@ -32,6 +32,7 @@ app.command()(trained.evaluate)
 app.command()(trained.export)
 app.command()(replay.replay)
 app.command()(compare.compare)
+app.command()(check.check)
 
 
 def main() -> None:

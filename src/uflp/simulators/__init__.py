@@ -1,7 +1,7 @@
 """What can be saved and restored."""
 
 from uflp.registry import Registry
-from uflp.simulators.base import Simulator, SnapshotError
+from uflp.simulators.base import Simulator, SnapshotError, UnsavableError
 
 SIMULATORS = Registry(
     "simulator",
@@ -10,7 +10,9 @@ SIMULATORS = Registry(
         "swingup": "uflp.simulators.swingup:Swingup",
         "bsuite": "uflp.simulators.bsuite:Bsuite",
         "atari": "uflp.simulators.atari:Atari",
+        "gym": "uflp.simulators.gymnasium:Gymnasium",
+        "minigrid": "uflp.simulators.minigrid:Minigrid",
     },
 )
 
-__all__ = ["SIMULATORS", "Simulator", "SnapshotError"]
+__all__ = ["SIMULATORS", "Simulator", "SnapshotError", "UnsavableError"]

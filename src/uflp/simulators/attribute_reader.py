@@ -8,8 +8,8 @@ import logging
 import random
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Set
-from typing import Any
+from collections.abc import Mapping, Set
+from typing import Any, Protocol
 
 import gymnasium
 import numpy as np
@@ -25,12 +25,42 @@ GENERATORS = {
 }
 BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
-_LEAVES = (type(None), bool, float, str, bytes)
+_LEAVES = frozenset({type(None), bool, float, str, bytes})
 _CONSTANTS = (
     *(type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType),
     *(types.GenericAlias, types.UnionType, functools.partial, np.dtype, np.ufunc, logging.Logger),
     *(specs.Array, gymnasium.Space, EnvSpec),
 )
+
+
+class UnreadableError(SnapshotError):
+    """An object whose state is not in Python attributes.
+
+    Attributes:
+        cls: its class.
+    """
+
+    def __init__(self, path: str, cls: type):
+        super().__init__(
+            f"{path} cannot be saved: the state of a {name_of(cls)} is not in Python attributes"
+        )
+        self.cls = cls
+
+
+class Codec(Protocol):
+    """Reads and writes objects whose state is not, or not all, in Python attributes."""
+
+    def read(self, value: Any) -> Any:
+        """Returns the state of an object, made of what the reader understands."""
+
+    def held(self, value: Any) -> Any:
+        """Returns the parts of that state that are generators, in their places, or None."""
+
+    def write(self, value: Any, state: Any) -> None:
+        """Puts an object into a state."""
+
+
+NO_CODECS: Mapping[type, Codec] = types.MappingProxyType({})
 
 
 class Reader:
@@ -40,41 +70,53 @@ class Reader:
     has a number next, and is `["same", number]` where it is met again.
     """
 
-    def __init__(self, skip: Set[str]):
+    def __init__(self, skip: Set[str], codecs: Mapping[type, Codec] = NO_CODECS):
         self._skip = skip
+        self._codecs = codecs
         # Values are kept beside their numbers: an id is unique only while its value lives.
         self._seen: dict[int, tuple[int, Any]] = {}
         self._arrays: dict[int, list[list[Any]]] = defaultdict(list)
 
     def read(self, value: Any, path: str) -> Any:
         """Returns the encoded form of a value that was found at a path."""
-        if isinstance(value, enum.Enum) and value.name in type(value).__members__:
-            return ["enum", name_of(type(value)), value.name]
-        if type(value) in _LEAVES:
+        cls: Any = type(value)
+        if cls in _LEAVES:
             return value
-        if type(value) is int:
+        if cls is int:
             return value if -(2**63) <= value < 2**63 else ["int", hex(value)]
-        if type(value) is range:
-            return ["range", value.start, value.stop, value.step]
-        if isinstance(value, np.generic) and _is_simple(value.dtype):
-            return ["scalar", value.dtype.str, value.tobytes()]
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return ["namedtuple", name_of(type(value)), self._items(value, path)]
-        if is_constant(value):
-            return ["constant", label_of(value)]
+        if _is_special(cls):
+            node = self._special(value, path)
+            if node is not None:
+                return node
         if id(value) in self._seen:
             return ["same", self._seen[id(value)][0]]
         number = len(self._seen)
         self._seen[id(value)] = (number, value)
         return self._shared(value, number, path)
 
+    def _special(self, value: Any, path: str) -> list[Any] | None:
+        """Returns the form of what is a value in itself, or None if it is none after all."""
+        if isinstance(value, np.generic) and _is_simple(value.dtype):
+            return ["scalar", value.dtype.str, value.tobytes()]
+        if isinstance(value, enum.Enum) and value.name in type(value).__members__:
+            return ["enum", name_of(type(value)), value.name]
+        if type(value) is range:
+            return ["range", value.start, value.stop, value.step]
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return ["namedtuple", name_of(type(value)), self._items(value, path)]
+        return ["constant", label_of(value)] if is_constant(value) else None
+
     def _shared(self, value: Any, number: int, path: str) -> list[Any]:
         cls: Any = type(value)
         kind = cls.__name__
-        if cls is np.ndarray and value.dtype == object:
-            return ["objects", number, value.shape, self._items(value.ravel(), path)]
-        if cls is np.ndarray and _is_simple(value.dtype):
-            return self._array(value, number)
+        if cls is np.ndarray:
+            if _is_simple(value.dtype):
+                return self._array(value, number)
+            if value.dtype == object:
+                return ["objects", number, value.shape, self._items(value.ravel(), path)]
+        if cls in self._codecs:
+            parts = self.read(self._codecs[cls].read(value), path)
+            return ["coded", number, name_of(cls), parts]
         if GENERATORS.get(kind) is cls:
             bits, state = generator_state(value)
             if bits in BIT_GENERATORS:
@@ -82,29 +124,39 @@ class Reader:
         if SEQUENCES.get(kind) is cls:
             return [kind, number, self._items(value, path), getattr(value, "maxlen", None)]
         if MAPPINGS.get(kind) is cls:
-            keys = self._items(value, f"{path} key ")
+            keys = [
+                key if type(key) is str else self.read(key, f"{path} key {key!r}") for key in value
+            ]
             items = [self.read(item, f"{path}[{key!r}]") for key, item in value.items()]
             return [kind, number, keys, items]
-        if not is_plain(cls):
-            raise SnapshotError(
-                f"{path} cannot be saved: the state of a {name_of(cls)} is not in Python attributes"
-            )
+        return self._object(value, cls, number, path)
+
+    def _object(self, value: Any, cls: Any, number: int, path: str) -> list[Any]:
+        name, plain, slots = _facts(cls)
+        if not plain:
+            raise UnreadableError(path, cls)
         kept, left_out = {}, []
-        for name, item in attributes_of(value).items():
-            if name in self._skip or is_constant(item):
-                left_out.append(name)
+        held = attributes_of(value) if slots else value.__dict__
+        for attribute, item in held.items():
+            kind: Any = type(item)
+            if attribute in self._skip:
+                left_out.append(attribute)
+            elif kind in _LEAVES:
+                kept[attribute] = item
+            elif _is_constant_class(kind):
+                left_out.append(attribute)
             else:
-                kept[name] = self.read(item, f"{path}.{name}")
-        return ["object", number, name_of(cls), kept, left_out]
+                kept[attribute] = self.read(item, f"{path}.{attribute}")
+        return ["object", number, name, kept, left_out]
 
     def _items(self, values: Any, path: str) -> list[Any]:
         return [self.read(value, f"{path}[{index}]") for index, value in enumerate(values)]
 
     def _array(self, value: np.ndarray, number: int) -> list[Any]:
-        order: Any = "F" if value.flags.fnc else "C"
+        order: Any = "F" if value.ndim > 1 and value.flags.fnc else "C"
         layout = [value.shape, order, False]
         owner: Any = value
-        while isinstance(owner.base, np.ndarray):
+        while owner.base is not None and isinstance(owner.base, np.ndarray):
             owner = owner.base
         sharers = self._arrays[id(owner)]
         sharers.append(layout)
@@ -118,7 +170,20 @@ class Reader:
 
 def is_constant(value: Any) -> bool:
     """Returns whether a value is code or a description, which no step changes."""
-    return isinstance(value, _CONSTANTS)
+    cls: Any = type(value)
+    return _is_constant_class(cls)
+
+
+@functools.cache
+def _is_constant_class(cls: Any) -> bool:
+    return issubclass(cls, _CONSTANTS) or name_of(cls) == "mujoco._structs:MjModel"
+
+
+@functools.cache
+def _is_special(cls: Any) -> bool:
+    """Returns whether instances may be values in themselves, which nothing can share."""
+    kinds = (enum.Enum, range, np.generic)
+    return issubclass(cls, kinds) or hasattr(cls, "_fields") or _is_constant_class(cls)
 
 
 def label_of(constant: Any) -> str:
@@ -141,6 +206,12 @@ def attributes_of(value: Any) -> dict[str, Any]:
         except AttributeError:
             continue  # an empty slot
     return found
+
+
+@functools.cache
+def _facts(cls: Any) -> tuple[str, bool, dict[str, Any]]:
+    """Returns a class's name, whether it is plain, and its slots, looked up once."""
+    return name_of(cls), is_plain(cls), slots_of(cls)
 
 
 @functools.cache
@@ -188,4 +259,7 @@ def set_generator_state(value: Any, state: Any) -> None:
 
 
 def _is_simple(dtype: np.dtype) -> bool:
-    return not dtype.hasobject and np.dtype(dtype.str) == dtype
+    return dtype.kind in _SIMPLE or (dtype.kind == "V" and np.dtype(dtype.str) == dtype)
+
+
+_SIMPLE = frozenset("?biufcmMSU")

@@ -18,7 +18,7 @@ import random
 import sys
 import zlib
 from collections import defaultdict, deque
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 import msgpack
@@ -27,27 +27,39 @@ import numpy as np
 from uflp.simulators import attribute_reader as reading
 from uflp.simulators.base import SnapshotError
 
+Codecs = Mapping[type, reading.Codec]
 
-def encode(target: Any, *, skip: Set[str] = frozenset()) -> bytes:
+
+def encode(
+    target: Any, *, skip: Set[str] = frozenset(), codecs: Codecs = reading.NO_CODECS
+) -> bytes:
     """Returns the state of an object.
 
     Args:
         target: an instance of a Python class.
         skip: names of attributes to leave out wherever they occur: logs, which are not rolled
             back, and large constants.
+        codecs: how to read and write instances of some classes.
 
     Raises:
         SnapshotError: for an attribute that cannot be encoded; the message gives its path.
     """
     try:
-        return msgpack.packb(reading.Reader(skip).read(target, type(target).__name__))
+        return msgpack.packb(reading.Reader(skip, codecs).read(target, type(target).__name__))
     except SnapshotError:
         raise
     except (RecursionError, ValueError) as error:
         raise SnapshotError(f"{type(target).__name__} cannot be saved: {error}") from error
 
 
-def write_back(target: Any, data: bytes, *, exact: bool, skip: Set[str] = frozenset()) -> None:
+def write_back(
+    target: Any,
+    data: bytes,
+    *,
+    exact: bool,
+    skip: Set[str] = frozenset(),
+    codecs: Codecs = reading.NO_CODECS,
+) -> None:
     """Puts an object into an encoded state.
 
     Args:
@@ -55,6 +67,7 @@ def write_back(target: Any, data: bytes, *, exact: bool, skip: Set[str] = frozen
         data: what `encode` returned.
         exact: whether random number generators go back too; else they stay as they are.
         skip: the names that were given to `encode`.
+        codecs: likewise.
 
     Raises:
         SnapshotError: for data that does not fit the target, which may then be partly written.
@@ -64,7 +77,7 @@ def write_back(target: Any, data: bytes, *, exact: bool, skip: Set[str] = frozen
         fits = isinstance(node, list) and node[0] == "object"
         if not fits or node[2] != reading.name_of(type(target)):
             raise SnapshotError(f"not a state of {type(target).__name__}")
-        _Writer(skip, exact).write(node, target, type(target).__name__)
+        _Writer(skip, exact, codecs).write(node, target, type(target).__name__)
     except SnapshotError:
         raise
     except Exception as error:  # the bytes may be anything, and may fail in any way
@@ -78,8 +91,9 @@ class _Writer:
     and one in the target becomes two.
     """
 
-    def __init__(self, skip: Set[str], exact: bool):
+    def __init__(self, skip: Set[str], exact: bool, codecs: Codecs):
         self._skip = skip
+        self._codecs = codecs
         self._exact = exact
         self._made: dict[int, Any] = {}
         self._claimed: dict[int, Any] = {}
@@ -116,6 +130,7 @@ class _Writer:
             "objects": self._objects,
             "generator": self._generator,
             "object": self._object,
+            "coded": self._coded,
         }
         return shared[kind](old, path, *rest)
 
@@ -203,6 +218,13 @@ class _Writer:
             else:
                 value.__dict__[attribute] = item
         return value
+
+    def _coded(self, old: Any, path: str, number: int, name: str, node: Any) -> Any:
+        if reading.name_of(type(old)) != name or type(old) not in self._codecs:
+            raise SnapshotError(f"{path} cannot be restored: there is no {name} to write into")
+        codec = self._codecs[type(old)]
+        codec.write(old, self.write(node, codec.held(old), path))
+        return self._keep(number, old)
 
     def _instance(
         self, name: str, left_out: list[str], olds: dict[str, Any], old: Any, path: str

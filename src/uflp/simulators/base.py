@@ -10,7 +10,7 @@ import gymnasium
 
 from uflp.simulators.projection import Projection
 from uflp.state import State
-from uflp.types import Snapshot
+from uflp.types import Snapshot, UsageError
 
 RandomnessMode = Literal["fresh", "exact"]
 
@@ -20,6 +20,10 @@ SEAL_WIDTH = 4
 
 class SnapshotError(ValueError):
     """A snapshot cannot be taken here, or does not belong to this simulator."""
+
+
+class UnsavableError(SnapshotError, UsageError):
+    """An environment that cannot be saved faithfully; the message says why, and a way out."""
 
 
 class Simulator(gymnasium.Env[Any, Any]):
@@ -32,6 +36,8 @@ class Simulator(gymnasium.Env[Any, Any]):
     Attributes:
         stamp: names kind, settings, layout and version; snapshots travel only between simulators
             of equal stamp.
+        portable: whether a snapshot's data is bytes, which other processes can read; else it is an
+            object that lives in this one, and neither width nor checksum apply.
         snapshot_width: length of a snapshot's data in bytes, checksum included, where that is
             constant, else None.
         projection: how to draw where it has been, None where there is no telling picture.
@@ -42,6 +48,7 @@ class Simulator(gymnasium.Env[Any, Any]):
     """
 
     stamp: str
+    portable: bool = True
     snapshot_width: int | None = None
     projection: Projection | None = None
     screen_score: float = 0.0
@@ -73,7 +80,9 @@ class Simulator(gymnasium.Env[Any, Any]):
         if not self._running:
             raise SnapshotError("a finished episode cannot be saved: it has no future to restore")
         data = self._save()
-        return Snapshot(self.stamp, data + _seal(data), self.screen_score)
+        if self.portable:
+            data += _seal(data)
+        return Snapshot(self.stamp, data, self.screen_score)
 
     def restore(
         self, snapshot: Snapshot, *, randomness: RandomnessMode = "fresh"
@@ -88,10 +97,8 @@ class Simulator(gymnasium.Env[Any, Any]):
             )
         if randomness not in ("fresh", "exact"):
             raise ValueError(f"randomness is 'fresh' or 'exact', not {randomness!r}")
-        data = snapshot.data[:-SEAL_WIDTH]
         # Checked before anything is written: a refused restore leaves the simulator as it was.
-        if snapshot.data[-SEAL_WIDTH:] != _seal(data):
-            raise SnapshotError("the snapshot's data is damaged: its checksum does not match")
+        data = _opened(snapshot.data) if self.portable else snapshot.data
         self._running = False  # until the new state is in place
         observation, info = self._restore(data, exact=randomness == "exact")
         self.screen_score = snapshot.screen_score
@@ -116,10 +123,17 @@ class Simulator(gymnasium.Env[Any, Any]):
     def _step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]: ...
 
     @abstractmethod
-    def _save(self) -> bytes: ...
+    def _save(self) -> Any: ...
 
     @abstractmethod
-    def _restore(self, data: bytes, *, exact: bool) -> tuple[Any, dict[str, Any]]: ...
+    def _restore(self, data: Any, *, exact: bool) -> tuple[Any, dict[str, Any]]: ...
+
+
+def _opened(sealed: bytes) -> bytes:
+    data = sealed[:-SEAL_WIDTH]
+    if sealed[-SEAL_WIDTH:] != _seal(data):
+        raise SnapshotError("the snapshot's data is damaged: its checksum does not match")
+    return data
 
 
 def _seal(data: bytes) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import reprlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -84,10 +85,22 @@ def difference(expected: list[Event], found: list[Event]) -> Iterator[str]:
     for number, (one, two) in enumerate(zip(expected, found, strict=False)):
         for name, a, b in zip(Event._fields, one, two, strict=True):
             if not same(a, b):
-                yield f"{name} {number} is {b!r} instead of {a!r}"
+                yield f"{name} {number} {_told(a, b)}"
                 return
     if len(expected) != len(found):
         yield f"{len(found)} steps and resets instead of {len(expected)}"
+
+
+def _told(a: Any, b: Any) -> str:
+    """Says how b differs from a, at one place where all of them would fill the screen."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.size > 8:
+        if a.dtype != b.dtype or a.shape != b.shape:
+            return f"is {b.dtype} {b.shape} instead of {a.dtype} {a.shape}"
+        differ = np.argwhere(a != b)
+        if len(differ):
+            place = tuple(map(int, differ[0]))
+            return f"has {b[place]!r} instead of {a[place]!r} at {place}"
+    return f"is {reprlib.repr(b)} instead of {reprlib.repr(a)}"
 
 
 def same(a: Any, b: Any) -> bool:

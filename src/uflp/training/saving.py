@@ -77,12 +77,22 @@ class Saver:
         """Saves if it is time to, or if somebody asked for an end."""
         if self._interruption.signal is not None:
             self.save()
-            raise Interrupted(self._interruption.signal, resume_command(self._folder.path))
+            raise Interrupted(self._interruption.signal, self.advice)
         if time.monotonic() >= self._next:
             self.save()
 
+    @property
+    def advice(self) -> str:
+        """What to tell those who want to go on after an end."""
+        if self._run.simulator.portable:
+            return resume_command(self._folder.path)
+        return "nothing was saved: snapshots of this simulator live in memory only"
+
     def save(self) -> None:
-        """Writes a checkpoint."""
+        """Writes a checkpoint, if the simulator's snapshots can leave the process."""
+        self._next = time.monotonic() + self._seconds
+        if not self._run.simulator.portable:
+            return
         self._run.check_parameters()
         columns = {key: [row[key] for row in self._rows] for key in (self._rows or [{}])[0]}
         state: State = {
@@ -101,7 +111,6 @@ class Saver:
         self._count += 1
         self._spent += saved.seconds
         self._size = saved.size
-        self._next = time.monotonic() + self._seconds
 
     def report(self) -> dict[str, Any]:
         """Returns what the checkpoints took, for the summary."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from uflp.agents.compute import configure
 from uflp.training.compiled import learner_state
-from uflp.training.interruption import Interruption, resume_command
+from uflp.training.interruption import Interruption
 from uflp.training.policy import write_policy
 from uflp.training.records import AGENT, RunFolder, Stopped, summarize
 from uflp.training.run import Row, Run, SimulatorFailedError
@@ -101,7 +101,7 @@ def train(
             stopped = _drive(run, keep, goal, callback, saver.pause)
         except SimulatorFailedError as error:
             saver.save()
-            raise SimulatorFailedError(f"{error}; {resume_command(out)}") from error.__cause__
+            raise SimulatorFailedError(f"{error}; {saver.advice}") from error.__cause__
         summary = summarize(settings, rows, run.seconds, out, stopped) | saver.report()
         summary["dropped_rollouts"] = run.tally.dropped_rollouts
         run.check_parameters()

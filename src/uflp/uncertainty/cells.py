@@ -1,79 +1,74 @@
-"""Visit counts of cells, for images: approximate counts, Sec. 4 of the paper."""
+"""Cells: near observations of a Box share one, so that visits can be counted (Sec. 4)."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import gymnasium
 import numpy as np
 
 from uflp.cells import SIDE, cell_id
-from uflp.state import State, array
-from uflp.uncertainty.base import Predict
+
+CellOf = Callable[[np.ndarray], bytes]
+"""Returns the name of the cell that an observation lies in."""
+
+_FEW = 8
+_UNBOUNDED = 1e6
 
 
-def has_cells(space: gymnasium.Space) -> bool:
-    """Returns whether observations are images, or stacks of images whose last is the latest."""
-    return (
-        isinstance(space, gymnasium.spaces.Box)
-        and space.dtype == np.uint8
-        and len(space.shape) in (2, 3)
-        and min(space.shape[-2:]) >= SIDE
-    )
+def make_cells(space: gymnasium.spaces.Box, bins: int, bits: int, seed: int) -> CellOf:
+    """Returns how to find an observation's cell; all names of cells have the same length.
 
+    Images have the paper's cells; of a stack, the latest image decides. Up to eight numbers are
+    each cut into intervals of equal length. More would leave every observation in a cell of its
+    own, so they are hashed by the signs of random projections, which near observations have in
+    common (SimHash, Charikar 2002; for counting, Tang et al. 2017).
 
-class CellCounts:
-    """One count for each cell that was seen and each action; keys are the cells' 64-bit numbers.
+    A number with bounds is scaled by them; one without is first squashed by the arc tangent, which
+    tells values around 1 apart and lumps together those beyond 10.
 
-    Attributes:
-        visits: int64 [rows, A], of which the first `len(self)` are in use.
+    Args:
+        space: of the observations.
+        bins: intervals a number.
+        bits: projections of a hash.
+        seed: of the projections.
     """
+    if _has_images(space):
+        return _cell_of_image
+    low, high = space.low.astype(np.float64), space.high.astype(np.float64)
+    unbounded = (low < -_UNBOUNDED) | (high > _UNBOUNDED)
+    low, high = np.where(unbounded, -np.pi / 2, low), np.where(unbounded, np.pi / 2, high)
+    some_unbounded = bool(unbounded.any())
 
-    knows_actions = True
-    monotone = True
-    ids = None
-    key_shape = ()
-    key_dtype = np.dtype(np.int64)
+    def squashed(observation: np.ndarray) -> np.ndarray:
+        if some_unbounded:
+            return np.where(unbounded, np.arctan(observation), observation)
+        return observation
 
-    def __init__(self, actions: int, regularization: float):
-        self.visits = np.zeros((1024, actions), np.int64)
-        self._rows: dict[int, int] = {}
-        self._regularization = regularization
+    if low.size <= _FEW:
+        # A little less, so that the upper bound itself falls into the last interval.
+        scale = (bins - 1e-6) / np.maximum(high - low, np.finfo(np.float64).tiny)
 
-    def __len__(self) -> int:
-        return len(self._rows)
+        def interval(observation: np.ndarray) -> bytes:
+            return ((squashed(observation) - low) * scale).astype(np.int32).tobytes()
 
-    def key_of(self, observation: np.ndarray) -> int:
-        """Returns the number of the latest image's cell."""
-        return cell_id(observation if observation.ndim == 2 else observation[-1])
+        return interval
 
-    def observe(self, key: int, action: int) -> None:
-        """Counts one visit."""
-        row = self._rows.setdefault(key, len(self._rows))
-        if row == len(self.visits):
-            self.visits = np.concatenate([self.visits, np.zeros_like(self.visits)])
-        self.visits[row, action] += 1
+    largest = np.maximum(np.maximum(np.abs(low), np.abs(high)), np.finfo(np.float64).tiny)
+    projections = np.random.default_rng(seed).normal(size=(low.size, bits))
+    projections /= largest.reshape(-1, 1)
 
-    def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
-        """Returns u(s, a) as [B, A]."""
-        return 1 / np.sqrt(self._counts(keys) + self._regularization)
+    def hashed(observation: np.ndarray) -> bytes:
+        return np.packbits(squashed(observation).ravel() @ projections > 0).tobytes()
 
-    def score_states(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
-        """Returns u(s) as [B]; a state's count is the sum over its actions."""
-        return 1 / np.sqrt(self._counts(keys).sum(axis=-1) + self._regularization)
+    return hashed
 
-    def state(self) -> State:
-        """Returns the cells and their counts."""
-        count = len(self._rows)
-        return {"cells": np.array(list(self._rows), np.int64), "visits": self.visits[:count]}
 
-    def load(self, state: State) -> None:
-        """Takes the cells and their counts."""
-        cells = state["cells"].tolist()
-        self._rows = {cell: row for row, cell in enumerate(cells)}
-        actions = self.visits.shape[1]
-        visits = array(state["visits"], np.empty((len(cells), actions), np.int64), "visits")
-        self.visits = np.concatenate([visits, np.zeros((max(1024, len(cells)), actions), np.int64)])
+def _has_images(space: gymnasium.spaces.Box) -> bool:
+    """Returns whether observations are images, or stacks of images whose last is the latest."""
+    return space.dtype == np.uint8 and len(space.shape) in (2, 3) and min(space.shape[-2:]) >= SIDE
 
-    def _counts(self, keys: np.ndarray) -> np.ndarray:
-        """Returns the visits of cells, int64 [B, A]; zeros where a cell was never acted in."""
-        rows = np.array([self._rows.get(key, -1) for key in keys.tolist()], np.intp)
-        return np.where(rows[:, None] < 0, 0, self.visits[rows])
+
+def _cell_of_image(observation: np.ndarray) -> bytes:
+    latest = observation if observation.ndim == 2 else observation[-1]
+    return cell_id(latest).to_bytes(8, "little", signed=True)

@@ -3,39 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import gymnasium
 import numpy as np
 
-from uflp.state import State, array
+from uflp.state import State, StateError, array
 from uflp.types import UsageError
 from uflp.uncertainty.base import Predict
-from uflp.uncertainty.cells import CellCounts, has_cells
+from uflp.uncertainty.cells import CellOf, make_cells
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Visit counts, exact for discrete observations; images are counted by their cells.
+    """Visit counts: of states where observations are discrete, of cells elsewhere.
 
     Attributes:
         regularization: λ, added to every count.
+        bins: cells a dimension, for observations of up to eight numbers.
+        hash_bits: bits of the hash (SimHash) that stands for the cell of longer ones.
     """
 
     regularization: float = 0.01
+    bins: int = 20
+    hash_bits: int = 64
 
     def __post_init__(self) -> None:
         if not self.regularization > 0:
             raise UsageError(f"regularization must be positive, not {self.regularization}")
+        for name in ("bins", "hash_bits"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
 
     def make(self, space: gymnasium.Space, actions: int, seed: int) -> TableCounts | CellCounts:
         """Returns counts for an observation space."""
-        if has_cells(space):
-            return CellCounts(actions, self.regularization)
+        if isinstance(space, gymnasium.spaces.Box):
+            cell_of = make_cells(space, self.bins, self.hash_bits, seed)
+            return CellCounts(cell_of, actions, self.regularization)
         if not isinstance(space, gymnasium.spaces.Discrete):
-            raise UsageError(
-                f"counts need discrete observations or images, and these are {space}: "
-                "choose --uncertainty covariance"
-            )
+            raise UsageError(f"observations of {space} cannot be counted: use a Box or a Discrete")
         return TableCounts(int(space.n), actions, self.regularization)
 
 
@@ -52,11 +58,11 @@ class TableCounts:
     key_dtype = np.dtype(np.int64)
 
     def __init__(self, ids: int, actions: int, regularization: float):
-        self.ids = ids
+        self.ids: int | None = ids
         self.visits = np.zeros((ids, actions), np.int64)
         self._regularization = regularization
 
-    def key_of(self, observation: int) -> int:
+    def key_of(self, observation: Any) -> int:
         """Returns the observation, which is its own id."""
         return observation
 
@@ -79,3 +85,52 @@ class TableCounts:
     def load(self, state: State) -> None:
         """Takes the counts of an equal table."""
         self.visits = array(state["visits"], self.visits, "visits")
+
+
+class CellCounts(TableCounts):
+    """One count for each cell that was seen and each action; a key is the number of a cell.
+
+    Attributes:
+        cells: how many cells were seen.
+    """
+
+    def __init__(self, cell_of: CellOf, actions: int, regularization: float):
+        super().__init__(_FIRST_CELLS, actions, regularization)
+        self.ids = None  # nobody knows how many there will be
+        self.cells = 0
+        self._cell_of = cell_of
+        self._numbers: dict[bytes, int] = {}
+
+    def key_of(self, observation: Any) -> int:
+        """Returns the number of the observation's cell, a new one where it is new."""
+        cell = self._cell_of(observation)
+        number = self._numbers.get(cell)
+        if number is None:
+            number = self._numbers[cell] = self.cells
+            self.cells += 1
+            if self.cells > len(self.visits):
+                self.visits = np.concatenate([self.visits, np.zeros_like(self.visits)])
+        return number
+
+    def state(self) -> State:
+        """Returns the names of the cells, end to end, and their counts."""
+        return {"names": b"".join(self._numbers), "visits": self.visits[: self.cells]}
+
+    def load(self, state: State) -> None:
+        """Takes the cells and their counts."""
+        visits = state["visits"]
+        self.cells = len(visits)
+        visits = array(visits, np.empty((self.cells, self.visits.shape[1]), np.int64), "visits")
+        names, length = state["names"], len(state["names"]) // max(1, self.cells)
+        self._numbers = {names[n * length : (n + 1) * length]: n for n in range(self.cells)}
+        if len(self._numbers) != self.cells:
+            raise StateError("there are not as many cells as counts")
+        # As much room as when they were counted: what is in use, doubled as often as needed.
+        rooms = len(self.visits)
+        while rooms < self.cells:
+            rooms *= 2
+        self.visits = np.zeros((rooms, visits.shape[1]), np.int64)
+        self.visits[: self.cells] = visits
+
+
+_FIRST_CELLS = 1024

@@ -1,0 +1,57 @@
+"""`uflp check`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from uflp.types import UsageError
+
+
+def check(
+    simulator: Annotated[
+        str,
+        typer.Argument(help="gym:ID, minigrid:ID, bsuite:ID, module:factory, or a registered name"),
+    ],
+    steps: Annotated[int, typer.Option(help="steps of each course that is played")] = 200,
+    seed: Annotated[int, typer.Option(help="of resets and actions")] = 0,
+    strategy: Annotated[
+        str | None, typer.Option(help="auto, native, attributes, copy or replay")
+    ] = None,
+) -> None:
+    """Find out whether an environment can be trusted to go back.
+
+    Plays it, saves and restores at several points, replays, and compares observations, rewards,
+    ends and randomness to the bit. Ends with 0 if it is faithful, and with 1 if it is not or cannot
+    be saved at all.
+
+    Example: `uflp check gym:CartPole-v1`
+    """
+    from uflp.simulators.naming import named
+    from uflp.simulators.verdict import judge
+
+    if steps < 4:
+        raise UsageError(f"--steps must be at least 4, not {steps}")
+    if seed < 0:
+        raise UsageError(f"--seed must not be negative, not {seed}")
+    settings = named(simulator, **({} if strategy is None else {"strategy": strategy}))
+    verdict = judge(settings, steps=steps, seed=seed)
+    print(f"{simulator}: {verdict.outcome}")
+    for line in _lines(verdict, steps):
+        print(f"  {line}")
+    if verdict.outcome != "faithful":
+        raise typer.Exit(1)
+
+
+def _lines(verdict: Any, steps: int) -> list[str]:
+    if verdict.outcome == "refused":
+        return [verdict.reason]
+    size = f"{verdict.nbytes:,} bytes a snapshot" if verdict.nbytes else "copies in this process"
+    lines = [f"saved by strategy: {verdict.strategy}; {size}"]
+    if verdict.outcome == "faithful":
+        return [*lines, f"every promise was kept over courses of {steps} steps"]
+    lines += [f"broken: {promise}: {detail}" for promise, detail in verdict.findings]
+    if verdict.reason:
+        lines.append(f"why: {verdict.reason}")
+    return [*lines, "do not restart from its snapshots; another --strategy may be faithful"]

@@ -1,0 +1,206 @@
+"""Any Gymnasium environment, with all its wrappers, as a simulator."""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+
+from uflp.registry import unknown
+from uflp.simulators import attributes
+from uflp.simulators.attribute_reader import UnreadableError
+from uflp.simulators.base import Simulator, SnapshotError, UnsavableError
+from uflp.simulators.strategies import STRATEGIES, Copy, Replay, Scene, Strategy
+from uflp.types import UsageError
+
+
+@dataclass(frozen=True)
+class Gymnasium:
+    """Any environment that is registered with Gymnasium, by its id.
+
+    Attributes:
+        id: such as `MountainCar-v0`.
+        strategy: how it is saved: `native`, `attributes`, `copy`, `replay`, or `auto`, which takes
+            the first of the first three that can.
+    """
+
+    id: str = "CartPole-v1"
+    strategy: str = "auto"
+
+    def __post_init__(self) -> None:
+        _check_strategy(self.strategy)
+        if self.id not in gymnasium.registry and ":" not in self.id:
+            raise UsageError(unknown("Gymnasium id", self.id, gymnasium.registry))
+
+    def make(self, seed: int) -> GymnasiumSimulator:
+        """Returns a simulator; its randomness comes from the seeds that `reset` is given."""
+        return GymnasiumSimulator(made(self.id), strategy=self.strategy)
+
+
+def made(name: str) -> gymnasium.Env[Any, Any]:
+    """Returns the environment of an id, or says in one sentence why it cannot be had."""
+    try:
+        return gymnasium.make(name)
+    except (gymnasium.error.Error, ImportError) as error:
+        raise UsageError(f"Gymnasium cannot make {name}: {_one_line(error)}") from error
+
+
+class GymnasiumSimulator(Simulator):
+    """A Gymnasium environment, saved and restored with all its wrappers.
+
+    Attributes:
+        env: the environment.
+        strategy: how it is saved.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], *, strategy: str = "auto"):
+        """Takes an environment, and finds out how it can be saved.
+
+        Args:
+            env: it is reset once, since some environments have no state before.
+            strategy: see `Gymnasium`.
+        """
+        _check_strategy(strategy)
+        if not isinstance(env, gymnasium.Env):
+            raise UsageError(
+                f"{type(env).__name__} is not a gymnasium.Env: of a vector of environments, "
+                "wrap each one by itself"
+            )
+        self.env = env
+        self.observation_space = env.observation_space
+        self.action_space = env.action_space
+        self.metadata = env.metadata
+        self.render_mode = env.render_mode
+        self.spec = env.spec
+        self._options: dict[str, Any] | None = None
+        self._scene = Scene(env)
+        self._scene.see(*env.reset())
+        env.unwrapped.np_random  # noqa: B018 (made when first asked for: a restore needs one)
+        self.strategy = _choose(self._scene, strategy)
+        self.portable = self.strategy.portable
+        self.stamp = _stamp(env, self.strategy)
+
+    @property
+    def unwrapped(self) -> Any:
+        """The environment without its wrappers."""
+        return self.env.unwrapped
+
+    @property
+    def replayed(self) -> int:
+        """Steps that restores have cost so far; they count as queries."""
+        return self.strategy.replayed
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode; the options go to the environment."""
+        self._options = options
+        return super().reset(seed=seed)
+
+    def render(self) -> Any:
+        """Renders the environment."""
+        return self.env.render()
+
+    def close(self) -> None:
+        """Closes the environment."""
+        self.env.close()
+
+    def _reset(self, seed: int | None) -> tuple[Any, dict[str, Any]]:
+        observation, info = self.strategy.reset(seed, self._options)
+        self._scene.see(observation, info)
+        return observation, info
+
+    def _step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.strategy.step(action)
+        self._scene.see(observation, info)
+        return observation, float(reward), bool(terminated), bool(truncated), info
+
+    def _save(self) -> Any:
+        return self.strategy.save()
+
+    def _restore(self, data: Any, *, exact: bool) -> tuple[Any, dict[str, Any]]:
+        self.strategy.restore(data, exact=exact)
+        return self._scene.shown()
+
+
+_NO_STATE = frozenset(
+    {
+        # What a wrapper was made with, and what it has looked up.
+        *("_saved_kwargs", "_cached_spec", "_metadata"),
+        # Statistics of normalisers are learned: they stay.
+        *("obs_rms", "return_rms"),
+    }
+)
+_TABLES = frozenset({"P", "desc", "initial_state_distrib"})
+"""Constants of Gymnasium's toy texts, large enough to leave out; the stamp has their checksum."""
+
+_WAYS_OUT = {
+    "pygame": "make it with render_mode=None, and render another one",
+    "glfw": "make it with render_mode=None, and render another one",
+    "OpenGL": "make it with render_mode=None, and render another one",
+    "Box2D": 'if its episodes follow from seed and actions, use strategy="replay"',
+    "jaxlib": 'a random key cannot be told from other arrays: if it has none, use strategy="copy"',
+    "ale_py": "its wrappers lose the state: use the simulators for Atari",
+}
+"""Packages whose objects only look as if they could be copied, and what to do instead."""
+
+
+def _choose(scene: Scene, name: str) -> Strategy:
+    """Returns the strategy of a name, or the first that can save the scene."""
+    skip = _NO_STATE
+    if type(scene.env.unwrapped).__module__.startswith("gymnasium.envs.toy_text"):
+        skip |= _TABLES
+    candidates = [STRATEGIES[name]] if name != "auto" else list(STRATEGIES.values())[:-1]
+    reasons: list[str] = []
+    way_out = "give it two methods, get_state() and set_state(state)"
+    for candidate in candidates:
+        if candidate is Copy and way_out in _WAYS_OUT.values():
+            break
+        try:
+            strategy = candidate(scene, skip)
+            strategy.save()
+        except SnapshotError as error:
+            reasons.append(str(error))
+            if isinstance(error, UnreadableError):
+                way_out = _WAYS_OUT.get(error.cls.__module__.partition(".")[0], way_out)
+        else:
+            return strategy
+    if Replay.name not in way_out and name != Replay.name:
+        way_out += ', or, if its episodes follow from seed and actions, use strategy="replay"'
+    # The native one fails for most environments, for want of methods: the others' reasons matter.
+    raise UnsavableError(f"{scene.env} cannot be saved: {'; '.join(reasons[-2:])}. {way_out}")
+
+
+def _stamp(env: Any, strategy: Strategy) -> str:
+    """Names what must be equal for one environment to go on from another's state."""
+    constants = {
+        name: value for name, value in vars(env.unwrapped).items() if name in strategy.skip
+    }
+    made_with = getattr(env.spec, "kwargs", {})
+    told = zlib.crc32(attributes.encode(_Constants(constants, repr(made_with))))
+    package = type(env.unwrapped).__module__.partition(".")[0]
+    version = getattr(sys.modules.get(package), "__version__", "?")
+    return (
+        f"gym/1 {env} strategy={strategy.name} constants={told:08x} "
+        f"gymnasium={gymnasium.__version__} {package}={version}"
+    )
+
+
+@dataclass
+class _Constants:
+    """What a snapshot leaves out because it does not change, and must be equal."""
+
+    left_out: dict[str, Any]
+    made_with: str
+
+
+def _check_strategy(name: str) -> None:
+    if name != "auto" and name not in STRATEGIES:
+        raise UsageError(unknown("strategy", name, ["auto", *STRATEGIES]))
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(".")

@@ -1,0 +1,55 @@
+"""MiniGrid and BabyAI as simulators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import gymnasium
+
+from uflp.registry import unknown
+from uflp.simulators.gymnasium import GymnasiumSimulator, made
+from uflp.types import UsageError
+
+
+@dataclass(frozen=True)
+class Minigrid:
+    """Any environment of MiniGrid or BabyAI, by its id; needs the extra `minigrid`.
+
+    Attributes:
+        id: such as `MiniGrid-DoorKey-8x8-v0`.
+        observation: `image`, the 7 × 7 × 3 view alone, which can be learned from, or `all`, the
+            dictionary with the direction and the mission.
+        strategy: see `Gymnasium`.
+    """
+
+    id: str = "MiniGrid-DoorKey-8x8-v0"
+    observation: str = "image"
+    strategy: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.observation not in ("image", "all"):
+            raise UsageError(unknown("observation", self.observation, ("image", "all")))
+        if self.id not in registered():
+            raise UsageError(unknown("MiniGrid id", self.id, registered()))
+
+    def make(self, seed: int) -> GymnasiumSimulator:
+        """Returns a simulator; its randomness comes from the seeds that `reset` is given."""
+        from minigrid.wrappers import ImgObsWrapper
+
+        env = made(self.id)
+        if self.observation == "image":
+            env = ImgObsWrapper(env)
+        return GymnasiumSimulator(env, strategy=self.strategy)
+
+
+def registered() -> list[str]:
+    """Returns the ids of all environments of MiniGrid."""
+    try:
+        import minigrid  # noqa: F401 (registers its environments)
+    except ImportError as error:
+        raise UsageError("MiniGrid is not installed: pip install 'uflp[minigrid]'") from error
+    return [
+        name
+        for name, spec in gymnasium.registry.items()
+        if str(spec.entry_point).startswith("minigrid.")
+    ]

@@ -1,0 +1,31 @@
+"""From the name that a user types to the settings of a simulator."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from uflp.registry import unknown
+from uflp.simulators import SIMULATORS
+from uflp.simulators.own import Own
+from uflp.types import UsageError
+
+
+def named(name: str, **settings: Any) -> Any:
+    """Returns settings whose `make(seed)` gives a simulator.
+
+    Args:
+        name: a registered one (`deep-sea`), one with an id (`gym:CartPole-v1`, `bsuite:catch/0`,
+            `minigrid:MiniGrid-DoorKey-8x8-v0`), or `module:factory`. A slash will do where ids have
+            none before it (`atari/montezuma-revenge`).
+        **settings: of the simulator.
+    """
+    if name in SIMULATORS:
+        return SIMULATORS[name](**settings)
+    kind, *rest = re.split("[:/]", name, maxsplit=1)
+    if rest and kind in SIMULATORS:
+        return SIMULATORS[kind](rest[0], **settings)
+    if ":" in name:
+        return Own(name, **settings)
+    forms = [*SIMULATORS, "gym:ID", "minigrid:ID", "bsuite:ID", "module:factory"]
+    raise UsageError(unknown("simulator", name, forms))

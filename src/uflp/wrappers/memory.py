@@ -1,0 +1,119 @@
+"""What `LocalAccess` remembers, which several copies in one process may share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from uflp import spaces
+from uflp.collection.restart import Kind, UncertaintyFirst
+from uflp.memory import History
+from uflp.registry import unknown
+from uflp.simulators import Simulator
+from uflp.types import Snapshot, UsageError
+from uflp.uncertainty import UNCERTAINTIES, Uncertainty
+
+
+class LocalMemory:
+    """A history, the uncertainty that scores it, and the rule that chooses from it.
+
+    Attributes:
+        history: the snapshots.
+        uncertainty: observes every query.
+        rule: chooses where a rollout begins.
+        actions: how many actions the uncertainty tells apart; 1 where they are not numbered, which
+            makes it one of states alone.
+    """
+
+    def __init__(
+        self,
+        simulator: Simulator,
+        uncertainty: Any,
+        settings: dict[str, Any],
+        *,
+        batch: int | None,
+        restart: Kind | None,
+        history_size: int,
+        seed: int,
+    ):
+        self._space = simulator.observation_space
+        self._flatten = not isinstance(
+            self._space, gymnasium.spaces.Box | gymnasium.spaces.Discrete
+        )
+        counted = spaces.ids(simulator.action_space)
+        numbered = counted is not None
+        self.actions = counted or 1
+        if restart == "pair" and not numbered:
+            raise UsageError(
+                f"actions of {simulator.action_space} have no numbers to compare pairs by: "
+                'use restart="state", with which counts and covariance score states alone'
+            )
+        self.uncertainty: Uncertainty = _settings(uncertainty, settings).make(
+            self._key_space(), self.actions, seed
+        )
+        self.history = History(
+            simulator.stamp,
+            key_shape=self.uncertainty.key_shape,
+            key_dtype=self.uncertainty.key_dtype,
+            width=simulator.snapshot_width,
+            entries=history_size,
+            portable=simulator.portable,
+        )
+        pairs = numbered and self.uncertainty.knows_actions
+        self.rule = UncertaintyFirst(
+            self.history,
+            self.uncertainty,
+            _no_values,
+            actions=self.actions,
+            batch=batch,
+            kind=restart or ("pair" if pairs else "state"),
+        )
+
+    def key_of(self, observation: Any) -> Any:
+        """Returns the key of an observation, which is flattened first if it has parts."""
+        if self._flatten:
+            observation = gymnasium.spaces.flatten(self._space, observation)
+        return self.uncertainty.key_of(observation)
+
+    def add(self, snapshot: Snapshot, key: Any) -> None:
+        """Adds a snapshot to the history."""
+        self.rule.added(self.history.add(snapshot, key), key)
+
+    def _key_space(self) -> gymnasium.Space[Any]:
+        if not self._flatten:
+            return self._space
+        try:
+            flat: gymnasium.Space[Any] = gymnasium.spaces.flatten_space(self._space)
+        except NotImplementedError:
+            flat = self._space
+        if not isinstance(flat, gymnasium.spaces.Box):
+            raise UsageError(
+                f"observations of {self._space} cannot be flattened by Gymnasium, so no "
+                "uncertainty can be kept of them: leave out or transform the part that is no "
+                "Box or Discrete, for instance with gymnasium.wrappers.FilterObservation"
+            )
+        return flat
+
+
+def _settings(uncertainty: Any, settings: dict[str, Any]) -> Any:
+    """Returns the settings of a named uncertainty, or those that were given."""
+    if not isinstance(uncertainty, str):
+        return uncertainty
+    usable = [name for name in UNCERTAINTIES if name != "ensemble-std"]
+    if uncertainty == "ensemble-std":
+        raise UsageError(
+            "ensemble-std compares the values of an agent's ensemble, which a wrapper does not "
+            f"see: choose {', '.join(usable)}"
+        )
+    if uncertainty not in usable:
+        raise UsageError(unknown("uncertainty", uncertainty, usable))
+    try:
+        return UNCERTAINTIES[uncertainty](**settings)
+    except TypeError as error:
+        raise UsageError(f"{uncertainty} has no such setting: {error}") from error
+
+
+def _no_values(observations: np.ndarray) -> np.ndarray:
+    raise UsageError("this uncertainty asks for an agent's values, which a wrapper does not see")

@@ -1,0 +1,159 @@
+"""Names of simulators, and what checking them says."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from typer.testing import CliRunner
+
+from uflp.cli import app
+from uflp.simulators.bsuite import Bsuite
+from uflp.simulators.gymnasium import Gymnasium
+from uflp.simulators.naming import named
+from uflp.simulators.verdict import judge
+from uflp.types import UsageError
+
+ELSEWHERE = [0]
+
+
+class Counter(gymnasium.Env[Any, Any]):
+    """Counts to ten."""
+
+    observation_space = spaces.Box(-100, 100, (1,), np.float64)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.count = 0
+        return self.seen(), {}
+
+    def step(self, action: int) -> Any:
+        self.count += 1
+        return self.seen(), 0.0, self.count == 10, False, {}
+
+    def seen(self) -> Any:
+        return np.array([float(self.count)])
+
+
+class Outside(Counter):
+    """Keeps its state in a module."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        ELSEWHERE[0] = 0
+        return super().reset(seed=seed)
+
+    def seen(self) -> Any:
+        ELSEWHERE[0] += 1
+        return np.array([float(ELSEWHERE[0])])
+
+
+class Forgets(Counter):
+    """Saves itself, but not all of itself."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.bonus = 0
+        return super().reset(seed=seed)
+
+    def step(self, action: int) -> Any:
+        self.bonus += action
+        return super().step(action)
+
+    def seen(self) -> Any:
+        return np.array([float(self.count + self.bonus)])
+
+    def get_state(self) -> int:
+        return self.count
+
+    def set_state(self, state: int) -> None:
+        self.count = state
+
+
+NUMBERS = itertools.count()
+
+
+class Seedless(Counter):
+    """Its episodes do not follow from seeds."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        observation, info = super().reset(seed=seed)
+        self.start = next(NUMBERS) % 7
+        return observation + self.start, info
+
+
+def raises() -> Any:
+    raise RuntimeError("the license server is down")
+
+
+def test_names_become_settings() -> None:
+    assert named("gym:CartPole-v1", strategy="copy") == Gymnasium("CartPole-v1", "copy")
+    assert named("bsuite:catch/3") == named("bsuite/catch/3") == Bsuite("catch/3")
+    assert named("deep-sea").size == 50
+    assert named(f"{__name__}:Counter").make(0).unwrapped.count == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("deep-see", "did you mean 'deep-sea'"),
+        ("no_such_module:make", "there is no module 'no_such_module'"),
+        (f"{__name__}:nothing", "has no function 'nothing'"),
+    ],
+)
+def test_names_that_mean_nothing_are_refused(name: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        named(name)
+
+
+def test_a_faithful_one_is_called_so() -> None:
+    verdict = judge(named(f"{__name__}:Counter"), steps=20)
+    assert (verdict.outcome, verdict.strategy) == ("faithful", "attributes")
+    assert verdict.nbytes > 0 and not verdict.findings
+
+
+@pytest.mark.parametrize(
+    ("name", "broken", "reason"),
+    [
+        ("Outside", "an exact restore replays to the bit", "a closure, a module"),
+        ("Forgets", "an exact restore replays to the bit", "leaves different is env.bonus"),
+        ("Seedless", "equal seeds give equal episodes", "does not decide the episode"),
+    ],
+)
+def test_what_is_broken_is_named_with_where_it_comes_from(
+    name: str, broken: str, reason: str
+) -> None:
+    verdict = judge(named(f"{__name__}:{name}"), steps=20)
+    assert verdict.outcome == "unfaithful"
+    assert broken in {finding.promise for finding in verdict.findings}
+    assert reason in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["gym:CartPole-v1"], 0, "gym:CartPole-v1: faithful"),
+        ([f"{__name__}:Forgets"], 1, "the first attribute that a restore leaves different"),
+        ([f"{__name__}:Forgets", "--strategy", "attributes"], 0, "saved by strategy: attributes"),
+        ([f"{__name__}:Counter", "--strategy", "native"], 1, "refused"),
+    ],
+)
+def test_the_command_says_it_and_ends_with_a_code(words: Any, code: int, said: str) -> None:
+    ended = CliRunner().invoke(app, ["check", *words, "--steps", "20"])
+    assert ended.exit_code == code
+    assert said in ended.stdout
+
+
+def test_a_factory_that_raises_shows_its_own_traceback(capsys: Any) -> None:
+    with pytest.raises(UsageError, match="raises raised what stands above"):
+        judge(named(f"{__name__}:raises"))
+    assert "the license server is down" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--steps", "0"], ["--seed", "-1"]])
+def test_bad_numbers_are_refused(words: list[str]) -> None:
+    ended = CliRunner().invoke(app, ["check", "gym:CartPole-v1", *words])
+    assert isinstance(ended.exception, UsageError)

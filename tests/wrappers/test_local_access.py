@@ -1,0 +1,300 @@
+"""LocalAccess: restarts at the most uncertain state, counts, queues, limits, copies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces, wrappers
+from gymnasium.utils.env_checker import check_env
+
+import uflp
+from uflp.simulators.deep_sea import DeepSea
+from uflp.types import UsageError
+from uflp.uncertainty.covariance import Covariance
+from uflp.wrappers import LocalAccess
+
+
+class Corridor(gymnasium.Env[Any, Any]):
+    """Right is 1, left is 0; the place is the observation; stepping off the left end is fatal."""
+
+    observation_space = spaces.Discrete(20)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.place = 0
+        return self.place, {}
+
+    def step(self, action: int) -> Any:
+        self.place = self.place + 1 if action else self.place - 1
+        over = self.place < 0
+        self.place = max(self.place, 0)
+        return self.place, float(action), over, self.place == 19, {}
+
+
+class Walled(Corridor):
+    """There is a wall at the left end."""
+
+    def step(self, action: int) -> Any:
+        observation, reward, _, truncated, info = super().step(action)
+        return observation, reward, False, truncated, info
+
+
+class Painted(Corridor):
+    """Its observation has parts, of which one is text or not."""
+
+    def __init__(self, title: Any):
+        self.observation_space = spaces.Dict({"place": spaces.Discrete(20), "title": title})
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return {"place": super().reset(seed=seed)[0], "title": "abc"}, {}
+
+
+def corridor() -> Any:
+    return wrappers.TimeLimit(Corridor(), 15)
+
+
+def walk(env: Any, actions: list[int]) -> list[Any]:
+    return [env.step(action) for action in actions]
+
+
+def test_online_it_is_the_environment_itself() -> None:
+    plain, wrapped = (
+        gymnasium.make("CartPole-v1"),
+        LocalAccess(gymnasium.make("CartPole-v1"), p_init=1.0),
+    )
+    assert np.array_equal(plain.reset(seed=4)[0], wrapped.reset(seed=4)[0])
+    for _ in range(100):
+        one, two = plain.step(1), wrapped.step(1)
+        assert np.array_equal(one[0], two[0]) and one[1:4] == two[1:4]
+        if one[2]:
+            assert np.array_equal(plain.reset()[0], wrapped.reset()[0])
+    assert wrapped.restarts == 0 and wrapped.queries == 100
+
+
+def test_the_most_uncertain_state_and_action_are_restored() -> None:
+    env = LocalAccess(Walled(), p_init=0.0, batch=None, checkpoint_period=1, seed=0)
+    _, info = env.reset(seed=0)
+    assert info == {"uflp/restart": False}
+    walk(env, [0, 1, 0, 1, 1, 0, 1, 1])  # both actions at places 0, 1 and 2, none at 3
+    observation, info = env.reset()
+    assert observation == 3 and info["uflp/restart"] and env.unwrapped.place == 3
+    assert env.restarts == 1 and env.queries == 8
+    walk(env, [0, 1])
+    assert env.memory.uncertainty.visits[:4].tolist() == [[1, 2], [1, 2], [1, 2], [1, 0]]
+    observation, info = env.reset()
+    assert (observation, info["uflp/first_action"]) == (3, 1)
+
+
+def test_p_init_decides_how_often() -> None:
+    env = LocalAccess(corridor(), p_init=0.3, seed=0)
+    env.reset(seed=0)
+    env.step(1)
+    restarts = [env.reset()[1]["uflp/restart"] for _ in range(400)]
+    assert 0.6 < np.mean(restarts) < 0.8
+    assert env.restarts == sum(restarts)
+
+
+def test_a_seeded_reset_begins_at_the_beginning() -> None:
+    env = LocalAccess(corridor(), p_init=0.0)
+    env.reset(seed=0)
+    walk(env, [1, 1])
+    assert env.reset(seed=1) == (0, {"uflp/restart": False})
+
+
+def test_equal_seeds_give_equal_courses() -> None:
+    def course(seed: int) -> list[Any]:
+        env = LocalAccess(lambda: gymnasium.make("MountainCar-v0"), p_init=0.3)
+        seen = [env.reset(seed=seed)[0]]
+        for number in range(700):
+            result = env.step(number * number % 3)
+            seen.append(env.reset()[0] if result[2] or result[3] else result[0])
+        assert env.restarts
+        return seen
+
+    assert all(map(np.array_equal, course(1), course(1)))
+    assert not all(map(np.array_equal, course(1), course(2)))
+
+
+def test_time_limits_go_on_from_the_restored_step() -> None:
+    env = LocalAccess(corridor(), p_init=0.0, batch=None, checkpoint_period=14)
+    env.reset(seed=0)
+    walk(env, [1] * 14)
+    for _ in range(4):
+        observation, _ = env.reset()
+        if observation == 14:
+            break
+    assert observation == 14
+    assert env.step(1)[3], "the fifteenth step is the last"
+
+
+def test_expensive_snapshots_are_taken_ever_more_rarely() -> None:
+    env = LocalAccess(corridor(), p_init=0.0)
+    env.reset(seed=0)
+    walk(env, [1] * 14)
+    keys = env.memory.history.keys(env.memory.history.live())
+    assert keys.tolist() == [0, 1, 2, 4, 8]
+    assert LocalAccess(lambda: DeepSea(size=5).make(0))._period == 1
+
+
+def test_a_forced_first_action_is_taken_inside_and_queued() -> None:
+    env = LocalAccess(Walled(), p_init=0.0, batch=None, checkpoint_period=1, first_action="forced")
+    env.reset(seed=0)
+    walk(env, [0, 1, 0, 1, 1, 0, 1])  # all but the right action at place 2, which leads to 3
+    observation, info = env.reset()
+    assert (observation, info["uflp/first_action"]) == (3, 1)
+    assert env.pop_transitions() == [(2, 1, 1.0, 3, False, False, 0.0)]
+    assert env.pop_transitions() == []
+    assert env.queries == 8
+    assert env.memory.uncertainty.visits[2, 1] == 1
+
+
+def test_a_forced_first_action_that_ends_the_episode_is_queued_and_another_drawn() -> None:
+    env = LocalAccess(
+        corridor(), p_init=0.0, batch=None, checkpoint_period=1, first_action="forced", seed=0
+    )
+    env.reset(seed=0)
+    env.step(1)
+    queued: list[Any] = []
+    while not any(step.terminated for step in queued):
+        _, info = env.reset()
+        queued += env.pop_transitions()
+        assert info["uflp/restart"]
+    assert (0, 0, 0.0, 0, True, False, 0.0) in queued
+    assert env.queries == 1 + len(queued)
+    assert not queued[-1].terminated, "the start that counts was drawn after it"
+
+
+class Hopeless(Corridor):
+    """Ends at once, whatever is done."""
+
+    def step(self, action: int) -> Any:
+        return 0, 0.0, True, False, {}
+
+
+def test_where_every_first_action_ends_the_episode_the_initial_states_must_do() -> None:
+    env = LocalAccess(Hopeless(), p_init=0.0, first_action="forced")
+    env.reset(seed=0)
+    assert env.reset() == (0, {"uflp/restart": False})
+    assert env.queries == len(env.pop_transitions()) > 0
+
+
+def test_replays_count_as_queries() -> None:
+    env = LocalAccess(corridor(), p_init=0.0, batch=None, checkpoint_period=1, strategy="replay")
+    env.reset(seed=0)
+    walk(env, [1, 1, 1])
+    observation, _ = env.reset()
+    assert env.queries == 3 + observation
+
+
+def test_the_same_environment_without_restarts() -> None:
+    made = LocalAccess(lambda: corridor(), p_init=0.0)
+    registered = LocalAccess(gymnasium.make("CartPole-v1"))
+    for env in (made, registered):
+        online = env.online()
+        assert online is not env.env and online.unwrapped is not env.unwrapped
+        assert online.observation_space == env.observation_space
+        online.reset(seed=0)
+        online.step(1)
+        assert "uflp/restart" not in online.reset()[1]
+    with pytest.raises(UsageError, match="LocalAccess\\(lambda: MyEnv"):
+        LocalAccess(corridor()).online()
+
+
+def test_actions_without_numbers_are_scored_by_states_alone() -> None:
+    for uncertainty in ("counts", Covariance(feature_size=16)):
+        env = LocalAccess(
+            gymnasium.make("Pendulum-v1"), uncertainty, p_init=0.0, first_action="forced", seed=0
+        )
+        env.reset(seed=0)
+        for _ in range(20):
+            env.step(env.action_space.sample())
+        observation, info = env.reset()
+        (queued,) = env.pop_transitions()
+        assert np.array_equal(queued.action, info["uflp/first_action"])
+        assert np.array_equal(queued.next_observation, observation)
+
+
+def test_observations_with_parts_are_flattened_for_the_uncertainty_alone() -> None:
+    env = LocalAccess(
+        wrappers.TimeAwareObservation(corridor(), flatten=False, normalize_time=True), p_init=0.0
+    )
+    observation, _ = env.reset(seed=0)
+    assert set(observation) == {"obs", "time"}
+    env.step(1)
+    assert env.memory.uncertainty.cells == 2
+
+
+def test_works_in_vectors_of_environments() -> None:
+    functions = [lambda: LocalAccess(gymnasium.make("MountainCar-v0"), p_init=0.2)] * 2
+    envs = gymnasium.vector.SyncVectorEnv(functions)
+    envs.reset(seed=0)
+    for _ in range(450):
+        envs.step(envs.action_space.sample())
+    assert sum(env.restarts for env in envs.envs) > 0
+    assert envs.envs[0].memory is not envs.envs[1].memory
+    envs.close()
+
+
+def make_mountain_car() -> Any:
+    return LocalAccess(gymnasium.make("MountainCar-v0"), p_init=0.0)
+
+
+def test_works_in_vectors_of_processes() -> None:
+    envs = gymnasium.vector.AsyncVectorEnv([make_mountain_car] * 2)
+    envs.reset(seed=0)
+    for _ in range(205):
+        envs.step(envs.action_space.sample())
+    assert min(envs.get_attr("restarts")) >= 1
+    envs.close()
+
+
+def test_copies_in_one_process_may_share_what_they_know() -> None:
+    one = LocalAccess(corridor(), p_init=0.0, batch=None, checkpoint_period=1, restart="state")
+    two = LocalAccess(corridor(), p_init=0.0, share_with=one)
+    one.reset(seed=0)
+    walk(one, [1, 1, 1])
+    observation, _ = two.reset()
+    assert observation == 3 and two.queries == 0
+    with pytest.raises(UsageError, match="cannot share the history"):
+        LocalAccess(gymnasium.make("CartPole-v1"), share_with=one)
+
+
+def test_gymnasium_finds_nothing_wrong_with_it() -> None:
+    check_env(LocalAccess(Walled()), skip_render_check=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"p_init": 1.5}, "p_init must lie in"),
+        ({"batch": 0}, "batch must be at least 1"),
+        ({"first_action": "maybe"}, "first_action is 'free' or 'forced'"),
+        ({"uncertainty": "count"}, "did you mean 'counts'"),
+        ({"uncertainty": "ensemble-std"}, "choose counts, covariance"),
+        ({"bin": 3}, "counts has no such setting"),
+    ],
+)
+def test_bad_input_is_refused(options: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        LocalAccess(corridor(), **options)
+
+
+def test_pairs_of_actions_without_numbers_are_refused_with_what_works() -> None:
+    with pytest.raises(UsageError, match="counts and covariance score states alone"):
+        LocalAccess(gymnasium.make("Pendulum-v1"), restart="pair")
+
+
+def test_observations_that_cannot_be_flattened_are_refused_by_name() -> None:
+    LocalAccess(Painted(spaces.Text(4, min_length=3)))
+    with pytest.raises(UsageError, match=r"Sequence.*cannot be flattened"):
+        LocalAccess(Painted(spaces.Sequence(spaces.Discrete(2))))
+
+
+def test_the_name_is_at_the_top_of_the_package() -> None:
+    assert uflp.LocalAccess is LocalAccess
+    with pytest.raises(AttributeError, match="no attribute 'LocalAcces'"):
+        _ = uflp.LocalAcces
