@@ -127,12 +127,12 @@ class History:
         width = self._keys[:1].nbytes + self.nbytes // max(1, len(self))
         for entries in spans(first, self.newest + 1, width):
             rows = entries % self._rows
-            data = [self._store.get(row) for row in rows]
+            sizes, data = self._store.gather(rows)
             columns = {
                 "keys": self._keys[rows],
                 "scores": self._scores[rows],
-                "sizes": np.array([len(item) for item in data], np.int64),
-                "data": np.frombuffer(b"".join(data), np.uint8),
+                "sizes": sizes,
+                "data": data,
             }
             yield Block(int(entries[0]), int(entries[-1]) + 1, columns)
 
@@ -159,6 +159,9 @@ class _Store(Protocol):
         """Stores data at a row and returns the number of the oldest entry that still has room."""
 
     def get(self, row: int) -> bytes: ...
+
+    def gather(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the sizes of the data at some rows, and all of it end to end, as bytes."""
 
     def grow(self, live: np.ndarray, old: int, new: int) -> None: ...
 
@@ -188,6 +191,10 @@ class _Rows:
 
     def get(self, row: int) -> bytes:
         return bytes(self._data[row * self._width : (row + 1) * self._width])
+
+    def gather(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        table = np.frombuffer(self._data, np.uint8).reshape(-1, self._width)
+        return np.full(len(rows), self._width), table[rows].ravel()
 
     def grow(self, live: np.ndarray, old: int, new: int) -> None:
         rows = np.frombuffer(self._data, np.uint8).reshape(old, self._width)
@@ -240,6 +247,10 @@ class _Ring:
     def get(self, row: int) -> bytes:
         start = int(self._start[row])
         return bytes(self._data[start : start + int(self._size[row])])
+
+    def gather(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        data = b"".join(map(self.get, rows.tolist()))
+        return self._size[rows], np.frombuffer(data, np.uint8)
 
     def grow(self, live: np.ndarray, old: int, new: int) -> None:
         self._start = _rehoused(self._start, live, old, new)
