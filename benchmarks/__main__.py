@@ -13,7 +13,7 @@ from typing import Any
 
 NAMES = (
     *("throughput", "snapshots", "restarts", "covariance", "flatness"),
-    *("swingup", "ensemble", "atari"),
+    *("swingup", "ensemble", "atari", "checkpoints"),
 )
 RESULTS = Path(__file__).parent.parent / "results" / "bench.json"
 

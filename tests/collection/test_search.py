@@ -289,3 +289,32 @@ def test_rounding_neither_hides_the_argmax_nor_stops_the_search() -> None:
             start = world.rule.choose(rng)
             assert world.score_of(start.entry) == pytest.approx(world.scores().max(), rel=1e-9)
             world.observe(vectors[rng.integers(6)], int(rng.integers(ACTIONS)))
+
+
+@pytest.mark.parametrize("ids", [IDS, None])
+@pytest.mark.parametrize("kind", [Scan, Bounds])
+def test_a_loaded_search_draws_like_the_saved_one(
+    kind: type[Scan | Bounds], ids: int | None
+) -> None:
+    """Among equals, too, for which bounds that were merely right would not do."""
+    rng = np.random.default_rng(0)
+    scores = np.full(IDS, 5.0)
+
+    def score(keys: np.ndarray) -> np.ndarray:
+        return scores[keys]
+
+    history = History("probe", width=4, entries=700)
+    saved = kind(history, ids, score)
+    for _ in range(900):
+        key = int(rng.integers(IDS))
+        saved.added(history.add(SNAPSHOT, key), key)
+        if rng.random() < 0.2:
+            scores[history.keys(np.array([saved.best(rng)]))] -= 0.5
+    loaded = kind(history, ids, score)
+    loaded.load(copy.deepcopy(saved.state()))
+    for number in range(60):
+        found = [one.best(np.random.default_rng(number)) for one in (saved, loaded)]
+        assert found[0] == found[1]
+        scores[history.keys(np.array(found[:1]))] -= 0.5
+        for one in (saved, loaded):
+            one.added(history.newest, int(history.keys(np.array([history.newest]))[0]))

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uflp.memory import History
+from uflp.state import StateError
 from uflp.types import Snapshot, UsageError
 
 
@@ -270,3 +271,54 @@ def test_objects_of_this_process_are_held_as_they_are() -> None:
 def test_objects_have_no_budget_in_bytes() -> None:
     with pytest.raises(UsageError, match="budget in entries"):
         History("toy", nbytes=100, portable=False)
+
+
+# Saved and loaded
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"entries": 50, "width": 8},
+        {"entries": 5000, "width": 8},
+        {"entries": 50},
+        {"nbytes": 900},
+        {"nbytes": 900, "entries": 40},
+    ],
+)
+@pytest.mark.parametrize("before", [0, 37, 1100])
+def test_a_loaded_history_goes_on_like_the_saved_one(options: dict[str, int], before: int) -> None:
+    rng = np.random.default_rng(before)
+
+    def add(*histories: History) -> None:
+        data = payload(rng, options.get("width") or int(rng.integers(1, 60)))
+        key, score = int(rng.integers(9)), float(rng.random())
+        for history in histories:
+            history.add(snapshot(data, score), key)
+
+    saved, loaded = History("probe", **options), History("probe", **options)
+    for _ in range(before):
+        add(saved)
+    loaded.load(saved.state())
+    for _ in range(100):
+        assert (loaded.oldest, loaded.newest) == (saved.oldest, saved.newest)
+        add(saved, loaded)
+    np.testing.assert_array_equal(loaded.keys(loaded.live()), saved.keys(saved.live()))
+    for entry in saved.live()[:200]:
+        assert loaded.fetch(entry) == saved.fetch(entry)
+    assert loaded.nbytes == saved.nbytes
+
+
+def test_a_block_that_was_written_before_entries_left_is_not_in_the_way() -> None:
+    """As on disk, where a block is written once: entries that have left since are still in it."""
+    saved, loaded = filled(20, entries=10, width=4), filled(0, entries=10, width=4)
+    blocks = list(filled(20, entries=20, width=4).state()["rows"].blocks(0))
+    state = saved.state()
+    loaded.load({**state, "rows": state["rows"]._replace(blocks=lambda first: iter(blocks))})
+    assert list(loaded.live()) == list(range(10, 20))
+    assert loaded.fetch(13) == saved.fetch(13)
+
+
+def test_keys_of_another_kind_are_refused() -> None:
+    with pytest.raises(StateError, match="keys"):
+        History("probe", key_shape=(2,)).load(filled(3).state())

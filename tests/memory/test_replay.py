@@ -10,6 +10,7 @@ import pytest
 
 from uflp.agents.batches import unpack
 from uflp.memory import MonteCarlo, NStep, Replay
+from uflp.state import StateError
 from uflp.types import Batch, Transition, UsageError
 
 IDS = gymnasium.spaces.Discrete(100)
@@ -136,3 +137,26 @@ def test_returns_never_cross_a_restart(end: str) -> None:
     targets.add(transition(10, 5.0))
     targets.add(transition(11, 5.0, terminated=True))
     assert returns(replay) == {1: 1.0, 0: 2.0, 11: 5.0, 10: 10.0}
+
+
+@pytest.mark.parametrize("before", [0, 3, 10, 27])
+def test_a_loaded_replay_samples_like_the_saved_one(before: int) -> None:
+    space = gymnasium.spaces.Box(-1, 1, (3,), np.float32)
+    saved, loaded = Replay(space, 10), Replay(space, 10)
+    rng = np.random.default_rng(before)
+    for number in range(before):
+        saved.add(rng.random(3), number, 0.5, 0.9, rng.random(3))
+    loaded.load(saved.state())
+    for number in range(15):
+        for replay in (saved, loaded):
+            replay.add(np.full(3, number), number, 1.0, 0.9, np.zeros(3))
+        assert len(loaded) == len(saved)
+        uniforms = rng.random(8)
+        np.testing.assert_array_equal(loaded.sample(uniforms), saved.sample(uniforms))
+
+
+def test_rows_of_another_space_are_refused() -> None:
+    saved = Replay(gymnasium.spaces.Discrete(4), 10)
+    saved.add(1, 0, 0.0, 0.9, 2)
+    with pytest.raises(StateError, match="layout"):
+        Replay(gymnasium.spaces.Box(-1, 1, (3,), np.float32), 10).load(saved.state())

@@ -137,12 +137,12 @@ class History:
         width = self._keys[:1].nbytes + self.nbytes // max(1, len(self))
         for entries in spans(first, self.newest + 1, width):
             rows = entries % self._rows
-            data = [self._store.get(row) for row in rows]
+            sizes, data = self._store.gather(rows)
             columns = {
                 "keys": self._keys[rows],
                 "scores": self._scores[rows],
-                "sizes": np.array([len(item) for item in data], np.int64),
-                "data": np.frombuffer(b"".join(data), np.uint8),
+                "sizes": sizes,
+                "data": data,
             }
             yield Block(int(entries[0]), int(entries[-1]) + 1, columns)
 

@@ -18,6 +18,9 @@ class Store(Protocol):
     def get(self, row: int) -> Any:
         """Returns the data at a row."""
 
+    def gather(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the sizes of the data at some rows, and all of it end to end, as bytes."""
+
     def grow(self, live: np.ndarray, old: int, new: int) -> None:
         """Moves the live entries from a ring of `old` rows to one of `new` rows."""
 
@@ -50,6 +53,11 @@ class FixedWidth:
     def get(self, row: int) -> bytes:
         """Returns the data at a row."""
         return bytes(self._data[row * self._width : (row + 1) * self._width])
+
+    def gather(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the sizes of the data at some rows, and all of it end to end, as bytes."""
+        table = np.frombuffer(self._data, np.uint8).reshape(-1, self._width)
+        return np.full(len(rows), self._width), table[rows].ravel()
 
     def grow(self, live: np.ndarray, old: int, new: int) -> None:
         """Moves the live entries from a ring of `old` rows to one of `new` rows."""
@@ -109,6 +117,11 @@ class Ring:
         start = int(self._start[row])
         return bytes(self._data[start : start + int(self._size[row])])
 
+    def gather(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the sizes of the data at some rows, and all of it end to end, as bytes."""
+        data = b"".join(map(self.get, rows.tolist()))
+        return self._size[rows], np.frombuffer(data, np.uint8)
+
     def grow(self, live: np.ndarray, old: int, new: int) -> None:
         """Moves the live entries from a ring of `old` rows to one of `new` rows."""
         self._start = rehoused(self._start, live, old, new)
@@ -161,6 +174,10 @@ class Objects:
     def get(self, row: int) -> Any:
         """Returns the data at a row."""
         return self._data[row]
+
+    def gather(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the sizes of the data at some rows, and all of it end to end, as bytes."""
+        raise TypeError("objects of a process cannot leave it")
 
     def grow(self, live: np.ndarray, old: int, new: int) -> None:
         """Moves the live entries from a ring of `old` rows to one of `new` rows."""

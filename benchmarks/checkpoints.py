@@ -1,0 +1,59 @@
+"""Checkpoints of runs whose buffers are full: time, size, and share of ten minutes."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from uflp.experiments.resolve import resolve
+from uflp.training.checkpoints import Checkpoints
+from uflp.training.run import Run
+from uflp.training.saving import DEFAULT_SECONDS
+
+NEW_ROWS = 50_000
+"""Rows that are new at a later checkpoint, in replay and history alike."""
+
+RUNS: dict[str, dict[str, Any]] = {
+    "deep-sea 50, counts": {"preset": "deep-sea", "uncertainty": "counts"},
+    "deep-sea 50, covariance": {"preset": "deep-sea", "uncertainty": "covariance"},
+    "swingup, covariance": {"preset": "swingup", "uncertainty": "covariance"},
+}
+
+
+def measure() -> dict[str, Any]:
+    """Returns, of each run, what its first checkpoint takes and what a later one does."""
+    return {name: _measure(Run(resolve(**run))) for name, run in RUNS.items()}
+
+
+def _measure(run: Run) -> dict[str, Any]:
+    run.simulator.reset(seed=0)
+    run.rollout.over = False
+    run.rollout.observation = run.simulator.observation_space.sample()
+    _fill(run, 1_000_000)
+    outcome: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoints = Checkpoints(Path(folder))
+        for number, name in enumerate(("first", "second", "later")):
+            if number == 2:
+                _fill(run, NEW_ROWS)
+            saved = checkpoints.save(run.state())
+            if name != "second":  # it fills the other folder, as the first did its own
+                outcome[f"{name} (s)"] = round(saved.seconds, 3)
+                outcome[f"{name}, written (MB)"] = round(saved.written / 1e6, 1)
+        outcome["size of one (MB)"] = round(saved.size / 1e6, 1)
+        outcome["share of ten minutes (%)"] = round(100 * saved.seconds / DEFAULT_SECONDS, 3)
+    return outcome
+
+
+def _fill(run: Run, rows: int) -> None:
+    """Adds rows to the replay, and snapshots to the history up to its own budget."""
+    observation = np.asarray(run.rollout.observation)
+    for _ in range(rows):
+        run.replay.add(observation, 0, 0.0, 0.99, observation)
+    assert run.history is not None
+    snapshot = run.simulator.save()
+    for _ in range(min(rows, run.settings.loop.history_size)):
+        run.history.add(snapshot, observation)
