@@ -153,6 +153,9 @@ def test_two_sided_intervals_by_enumeration() -> None:
     assert tuple(difference) == (0, -1, 1)
     improvement = statistics.improvement_interval(ours, theirs)
     assert tuple(improvement) == (0.5, 0, 1)
+    # The other way round, only theirs has resamples that differ.
+    assert tuple(statistics.difference_interval(theirs, ours)) == (0, -1, 1)
+    assert tuple(statistics.improvement_interval(theirs, ours)) == (0.5, 0, 1)
 
 
 @given(VALUES, VALUES)
