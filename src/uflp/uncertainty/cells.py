@@ -42,7 +42,7 @@ class CellCounts:
 
     def key_of(self, observation: np.ndarray) -> int:
         """Returns the number of the latest image's cell."""
-        return cell_id(observation if observation.ndim == 2 else observation[-1])
+        return cell_id(observation)
 
     def observe(self, key: int, action: int) -> None:
         """Counts one visit."""
