@@ -1,4 +1,4 @@
-"""Atari: bytes of a snapshot and of a transition, the cost of the history, and of `--agent random`.
+"""Atari: bytes of a snapshot and a transition, and the cost of the history and of `--agent random`.
 
 Times are of the processor, one thread, since emulator and loop use no more.
 """

@@ -26,10 +26,28 @@ def cell(frame: np.ndarray) -> np.ndarray:
     return (sums / areas).astype(np.uint8)
 
 
-def cell_id(frame: np.ndarray) -> int:
-    """Returns a 64-bit number that stands for an image's cell; equal cells have equal numbers."""
-    digest = hashlib.blake2b(cell(frame).tobytes(), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True)
+def cell_id(observation: np.ndarray) -> int:
+    """Returns a 64-bit number that stands for a cell; equal cells have equal numbers.
+
+    Args:
+        observation: an image uint8 [H, W], or a stack [K, H, W] whose last image is the latest. One
+            that cannot be written to is worked on once, though two may ask for it in turn.
+    """
+    if observation is _Latest.observation:
+        return _Latest.number
+    latest = observation if observation.ndim == 2 else observation[-1]
+    digest = hashlib.blake2b(cell(latest).tobytes(), digest_size=8).digest()
+    number = int.from_bytes(digest, "little", signed=True)
+    if not observation.flags.writeable:
+        _Latest.observation, _Latest.number = observation, number
+    return number
+
+
+class _Latest:
+    """The observation that was asked for last, and its number."""
+
+    observation: np.ndarray | None = None
+    number = 0
 
 
 @functools.lru_cache

@@ -40,6 +40,19 @@ def test_equal_cells_have_equal_numbers_and_others_do_not() -> None:
     assert cell_id(frames[0]) == cell_id(frames[0].copy())
 
 
+def test_an_observation_that_changed_has_another_number() -> None:
+    observation = np.zeros((4, 84, 84), np.uint8)
+    dark = cell_id(observation)
+    observation[-1] = 255
+    light = cell_id(observation)
+    assert light != dark
+    fixed = observation.copy()
+    fixed.flags.writeable = False
+    assert [cell_id(fixed), cell_id(fixed), cell_id(observation * 0), cell_id(fixed)] == [
+        *(light, light, dark, light),
+    ]
+
+
 def test_counts_of_cells_by_hand() -> None:
     counts = Counts(regularization=0.25).make(IMAGES, 3, seed=0)
     dark, light = np.zeros((2, 4, 84, 84), np.uint8)

@@ -119,8 +119,8 @@ class AtariSimulator(Simulator):
         self._emulator.restoreState(self._initial)
         self._observation = self._first
         self._frames = self._action = 0
-        self._cells.add(cell_id(self._first[-1]))
-        return self._first.copy(), {}
+        self._cells.add(cell_id(self._first))
+        return self._first, {}
 
     def _step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         settings, emulator = self._settings, self._emulator
@@ -144,7 +144,7 @@ class AtariSimulator(Simulator):
         self.executed = bytes(executed)
         self._observation = atari_screen.pushed(self._observation, self._screen.gray())
         self._log(self.screen_score + reward)
-        return self._observation.copy(), float(reward), terminated, truncated, {}
+        return self._observation, float(reward), terminated, truncated, {}
 
     def _save(self) -> bytes:
         words = self._noise.state["state"]
@@ -168,7 +168,7 @@ class AtariSimulator(Simulator):
             noise = self._noise.state
             noise["state"]["state"], noise["state"]["inc"] = state.noise
             self._noise.state = noise
-        return state.observation.copy(), {}
+        return state.observation, {}
 
     def by_bug(self, score: float) -> bool:
         """Returns whether a screen score can only come from the treasure room's bug."""
@@ -191,7 +191,7 @@ class AtariSimulator(Simulator):
 
     def _log(self, score: float) -> None:
         """Takes note of a state and its screen score."""
-        self._cells.add(cell_id(self._observation[-1]))
+        self._cells.add(cell_id(self._observation))
         if self.by_bug(score):
             self._best_by_bug = max(self._best_by_bug, score)
         else:

@@ -44,11 +44,14 @@ class Screen:
 
 def stacked(frame: np.ndarray) -> np.ndarray:
     """Returns the observation at a reset, uint8 [4, 84, 84]: one frame after three blank ones."""
-    observation = np.zeros((STACKED, SIDE, SIDE), np.uint8)
-    observation[-1] = frame
-    return observation
+    return pushed(np.zeros((STACKED, SIDE, SIDE), np.uint8), frame)
 
 
 def pushed(observation: np.ndarray, frame: np.ndarray) -> np.ndarray:
-    """Returns the observation that follows: the oldest frame leaves, the new one comes last."""
-    return np.concatenate([observation[1:], frame[None]])
+    """Returns the observation that follows: the oldest frame leaves, the new one comes last.
+
+    It cannot be written to, so that it can be handed out and kept at the same time.
+    """
+    following = np.concatenate([observation[1:], frame[None]])
+    following.flags.writeable = False
+    return following

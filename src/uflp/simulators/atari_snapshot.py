@@ -34,7 +34,7 @@ class GameState(NamedTuple):
         action: the one executed last, which a sticky action repeats.
         noise: state and increment of the generator of sticky actions.
         emulator: the emulator's own serialised state.
-        observation: uint8 [4, 84, 84].
+        observation: uint8 [4, 84, 84], which cannot be written to.
     """
 
     frames: int
@@ -78,13 +78,15 @@ class Codec:
         if len(body) <= _IMAGES or not expand.eof:
             raise SnapshotError("not a snapshot of an Atari game: it is cut short")
         changes = np.frombuffer(body, np.uint8, _IMAGES).reshape(_SHAPE)
+        observation = np.bitwise_xor.accumulate(changes, axis=0)
+        observation.flags.writeable = False
         state, increment = (int.from_bytes(word, "little") for word in noise)
         return GameState(
             frames,
             action,
             (state, increment),
             self._difference(body[_IMAGES:]),
-            np.bitwise_xor.accumulate(changes, axis=0),
+            observation,
         )
 
     def _difference(self, emulator: bytes) -> bytes:

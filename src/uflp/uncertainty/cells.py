@@ -70,5 +70,4 @@ def _has_images(space: gymnasium.spaces.Box) -> bool:
 
 
 def _cell_of_image(observation: np.ndarray) -> bytes:
-    latest = observation if observation.ndim == 2 else observation[-1]
-    return cell_id(latest).to_bytes(8, "little", signed=True)
+    return cell_id(observation).to_bytes(8, "little", signed=True)
