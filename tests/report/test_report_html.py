@@ -143,6 +143,19 @@ def test_presets_have_sections_of_their_own(make_run: MakeRun, tmp_path: Path) -
     Page(text)
 
 
+def test_many_groups_have_a_picture_an_agent(make_run: MakeRun, tmp_path: Path) -> None:
+    for agent in ("ddqn", "ddqn-bonus"):
+        for p_init in (0.0, 0.1, 0.2, 0.3, 0.4):
+            make_run(f"{agent}-{p_init}", [0, 1], names={"agent": agent}, p_init=p_init)
+    text = write_report([tmp_path]).path.read_text()
+    Page(text)
+    assert re.findall(r"<figcaption>(.*?)</figcaption>", text) == [
+        *("DDQN: mean over seeds", "DDQN-Bonus: mean over seeds")
+    ]
+    legends = re.findall(r'<ul class="legend">(.*?)</ul>', text)
+    assert [legend.count("<li ") for legend in legends] == [5, 5]
+
+
 def test_a_damaged_record_is_named_and_the_rest_drawn(runs: Path) -> None:
     broken = runs / "local-0" / EXPLORATION
     broken.write_bytes(broken.read_bytes()[:100])

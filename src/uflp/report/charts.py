@@ -33,6 +33,7 @@ def chart(
     *,
     references: Sequence[Reference] = (),
     statistic: Statistic = "mean",
+    until: float | None = None,
 ) -> tuple[str, str]:
     """Returns learning curves as an SVG element, and their legend as HTML.
 
@@ -42,10 +43,13 @@ def chart(
         alt: what it shows, for those who do not see it.
         references: horizontal lines.
         statistic: what the lines are.
+        until: last query shown.
     """
     with style():
         figure = new_figure(_SIZE)
-        handles = draw(figure.add_subplot(), groups, references=references, statistic=statistic)
+        handles = draw(
+            figure.add_subplot(), groups, references=references, statistic=statistic, until=until
+        )
     svg = render(figure, "svg", text=True).decode()
     return _inline(svg, name, alt), _legend(handles)
 

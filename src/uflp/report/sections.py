@@ -16,8 +16,10 @@ from uflp.report.groups import Group
 from uflp.report.looks import colours_of, label_of, labels
 from uflp.report.outcomes import outcome_of
 from uflp.report.runs import RunRecord
-from uflp.report.statistics import Interval
+from uflp.report.statistics import Interval, Statistic
 from uflp.training.exploration import Explored
+
+_MOST_CURVES = 8
 
 
 def section(
@@ -83,30 +85,46 @@ def _meter(interval: Interval) -> str:
 def _curves(
     number: int, preset: str, groups: Sequence[Group], references: Sequence[Reference]
 ) -> str:
-    finals = "; ".join(
+    panels = _panels(groups)
+    end = max(run.queries for group in groups for run in group.runs)
+    statistics: dict[Statistic, str] = {"mean": "mean over seeds"}
+    if any(len(group.runs) >= 4 for group in groups):
+        statistics["iqm"] = "interquartile mean over seeds"
+    figures, legend = "", ""
+    for title, members in panels.items():
+        for statistic, what in statistics.items():
+            caption = f"{title}: {what}" if title else what.capitalize()
+            svg, legend = chart(
+                members,
+                f"{statistic}-{number}-{list(panels).index(title)}",
+                f"Learning curves of {preset}. {caption}: {_ends(members)}.",
+                references=references,
+                statistic=statistic,
+                until=end,
+            )
+            figures += (
+                f'<figure class="chart"><figcaption>{escape(caption)}</figcaption>'
+                f"{legend if title else ''}{svg}</figure>"
+            )
+    shared = legend if len(panels) == 1 else ""
+    return f'<h3>Learning curves</h3>{shared}<div class="charts">{figures}</div>'
+
+
+def _panels(groups: Sequence[Group]) -> dict[str, list[Group]]:
+    """Returns the groups of each picture by its title: by agent where one would be too full."""
+    if len(groups) <= _MOST_CURVES:
+        return {"": list(groups)}
+    panels: dict[str, list[Group]] = {}
+    for group in groups:
+        panels.setdefault(label_of(group.agent), []).append(group)
+    return panels
+
+
+def _ends(groups: Sequence[Group]) -> str:
+    return "; ".join(
         f"{label} ends at {outcome_of(group).final_words}"
         for label, group in zip(labels(groups), groups, strict=True)
     )
-    mean, legend = chart(
-        groups,
-        f"mean-{number}",
-        f"Learning curves of {preset}, mean over seeds: {finals}.",
-        references=references,
-    )
-    figures = f'<figure class="chart"><figcaption>Mean over seeds</figcaption>{mean}</figure>'
-    if any(len(group.runs) >= 4 for group in groups):
-        middle, _ = chart(
-            groups,
-            f"iqm-{number}",
-            f"Learning curves of {preset}, interquartile mean over seeds.",
-            references=references,
-            statistic="iqm",
-        )
-        figures += (
-            '<figure class="chart"><figcaption>Interquartile mean over seeds</figcaption>'
-            f"{middle}</figure>"
-        )
-    return f'<h3>Learning curves</h3>{legend}<div class="charts">{figures}</div>'
 
 
 def _outcomes(groups: Sequence[Group]) -> str:
