@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+INTEGRATIONS := .venv/.installed-integrations
 
-.PHONY: install demo test lint format bench clean
+.PHONY: install demo test test-integrations lint format bench clean
 
 install: $(STAMP)
 
@@ -18,6 +19,14 @@ demo: install
 
 test: install
 	$(BIN)/python -m pytest -n auto
+
+# Other people's agents (Stable-Baselines3, torch), which nothing else needs.
+test-integrations: $(INTEGRATIONS)
+	$(BIN)/python -m pytest -q tests_integrations
+
+$(INTEGRATIONS): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,sb3]'
+	@touch $(INTEGRATIONS)
 
 lint: install
 	$(BIN)/ruff check .

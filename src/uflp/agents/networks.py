@@ -7,6 +7,8 @@ are numbered, whose first layer is a table of which a step touches few rows.
 from __future__ import annotations
 
 import gymnasium
+import jax
+import numpy as np
 
 from uflp.agents.dense import make_dense
 from uflp.agents.lookup import make_lookup
@@ -27,6 +29,13 @@ def make_q_function(
     """
     if isinstance(space, gymnasium.spaces.Discrete) and space.start == 0:
         return make_lookup(fitting, int(space.n), actions, target_period=target_period)
-    if isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1:
-        return make_dense(fitting, space.shape[0], actions, target_period=target_period)
+    if isinstance(space, gymnasium.spaces.Box):
+        # Pixels come as bytes, which are too large for a network as they are.
+        scale = 1 / 255 if space.dtype == np.uint8 else 1
+
+        def encode(observations: jax.Array) -> jax.Array:
+            return observations.reshape(len(observations), -1) * scale
+
+        width = int(np.prod(space.shape))
+        return make_dense(fitting, width, actions, target_period=target_period, encode=encode)
     raise UsageError(f"no network is known for the observation space {space}")

@@ -10,12 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
-from uflp.cli.words import read_pairs, sentence
+from uflp.cli.words import folder_name, read_pairs, sentence
 from uflp.types import UsageError
 
 
 def train(
-    preset: Annotated[str, typer.Argument(help="the experiment: see `uflp list presets`")],
+    preset: Annotated[
+        str, typer.Argument(help="see `uflp list presets`, or gym:ID, module:factory, …")
+    ],
     settings: Annotated[
         list[str] | None,
         typer.Argument(metavar="[KEY=VALUE]...", help="more settings, as with --set"),
@@ -66,7 +68,7 @@ def train(
         overrides=overrides,
     )
     if out is None:
-        out = _new_folder(f"{resolved.preset}-{resolved.agent}-{resolved.access}")
+        out = _new_folder(f"{folder_name(resolved.preset)}-{resolved.agent}-{resolved.access}")
     outcome = (
         _train_one(resolved, out, stop_at_return)
         if seeds is None

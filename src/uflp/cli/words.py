@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from uflp.types import UsageError
@@ -18,6 +19,11 @@ def read_pairs(words: list[str]) -> dict[str, Any]:
             raise UsageError(f"{key} is set twice")
         pairs[key] = value
     return pairs
+
+
+def folder_name(preset: str) -> str:
+    """Returns a preset's name as a folder may be called, whatever simulator it names."""
+    return re.sub("[^A-Za-z0-9._-]", "-", preset)
 
 
 def sentence(summary: dict[str, Any]) -> str:

@@ -38,6 +38,8 @@ class Simulator(gymnasium.Env[Any, Any]):
             object that lives in this one, and neither width nor checksum apply.
         snapshot_width: length of a snapshot's data in bytes, checksum included, where that is
             constant, else None.
+        replayed: steps that restores have cost so far, which count as queries; 0 for all simulators
+            that need not replay.
         screen_score: unclipped reward since the initial state, across restarts.
     """
 
@@ -45,6 +47,7 @@ class Simulator(gymnasium.Env[Any, Any]):
     portable: bool = True
     snapshot_width: int | None = None
     screen_score: float = 0.0
+    replayed: int = 0
     _running: bool = False
 
     def reset(

@@ -51,7 +51,8 @@ class Run:
         self.randomness = Randomness(settings.seed)
         self.simulator = settings.simulator.make(settings.seed)
         self.evaluation_simulator = settings.simulator.make(settings.seed)
-        space, actions = self.simulator.observation_space, int(self.simulator.action_space.n)
+        space = self.simulator.observation_space
+        actions = spaces.actions(self.simulator.action_space)
         self._dtype = spaces.layout(space)[1]
         self.replay = Replay(space, min(loop.replay_size, loop.queries))
         self.agent, self._learn_and_look = _compiled(settings.learner, space, actions, self.replay)
@@ -100,7 +101,7 @@ class Run:
         started = time.perf_counter()
         # Products this small lose more to handing work between threads than they gain from it.
         with threadpool_limits(1):
-            while self.queries < loop.queries:
+            while self.spent < loop.queries:
                 if self.rollout.over:
                     self.rollout.begin(self._start())
                 transition = self.rollout.step(self.queries)
@@ -109,8 +110,13 @@ class Run:
                 self.targets.add(transition)
                 if self.queries % loop.sgd_period == 0 and len(self.replay) >= self._min_replay:
                     self._learn()
-                if self.queries % loop.eval_period == 0 or self.queries == loop.queries:
+                if self.queries % loop.eval_period == 0 or self.spent >= loop.queries:
                     yield self._row(time.perf_counter() - started)
+
+    @property
+    def spent(self) -> int:
+        """Queries so far, with those that restores by replay have cost."""
+        return self.queries + self.simulator.replayed
 
     def predict(self, observations: np.ndarray) -> np.ndarray:
         """Returns action values of every ensemble member, [M, B, A].
@@ -167,7 +173,7 @@ class Run:
         if not math.isfinite(result.mean):
             raise BadNumberError(f"an evaluation returned {result.mean} at query {self.queries}")
         row = {
-            "queries": self.queries,
+            "queries": self.spent,
             "wall_seconds": round(seconds, 3),
             "rollouts": self.rollout.rollouts,
             "restarts": self.rollout.restarts,
@@ -198,6 +204,7 @@ class Run:
             width=self.simulator.snapshot_width,
             entries=loop.history_size,
             nbytes=loop.history_bytes,
+            portable=self.simulator.portable,
         )
         rule = UncertaintyFirst(
             history,

@@ -120,7 +120,7 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
     @property
     def queries(self) -> int:
         """Steps so far, with those that were taken inside."""
-        return self._steps + int(getattr(self._simulator, "replayed", 0))
+        return self._steps + self._simulator.replayed
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
