@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-NAMES = ("throughput", "snapshots", "restarts", "covariance", "flatness")
+NAMES = ("throughput", "snapshots", "restarts", "covariance", "flatness", "local_access")
 RESULTS = Path(__file__).parent.parent / "results" / "bench.json"
 
 

@@ -100,6 +100,7 @@ class GymnasiumSimulator(Simulator):
         self._scene.see(*_first_reset(env))
         env.unwrapped.np_random  # noqa: B018 (made when first asked for: a restore needs one)
         self.strategy = _choose(self._scene, strategy)
+        self._take = self.strategy.stepping()
         self.portable = self.strategy.portable
         self.stamp = _stamp(env, self.strategy)
 
@@ -134,7 +135,7 @@ class GymnasiumSimulator(Simulator):
         return observation, info
 
     def _step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        observation, reward, terminated, truncated, info = self.strategy.step(action)
+        observation, reward, terminated, truncated, info = self._take(action)
         self._scene.see(observation, info)
         return observation, float(reward), bool(terminated), bool(truncated), info
 
