@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+INTEGRATIONS := .venv/.installed-integrations
 
-.PHONY: install demo test test-long lint format bench clean
+.PHONY: install demo test test-integrations test-long lint format bench clean
 
 install: $(STAMP)
 
@@ -21,6 +22,14 @@ test: install
 
 test-long: install
 	$(BIN)/python -m pytest -m long -n auto -rP tests/long
+
+# Other people's agents (Stable-Baselines3, torch), which nothing else needs.
+test-integrations: $(INTEGRATIONS)
+	$(BIN)/python -m pytest -q tests_integrations
+
+$(INTEGRATIONS): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,sb3]'
+	@touch $(INTEGRATIONS)
 
 lint: install
 	$(BIN)/ruff check .

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import sys
+import sysconfig
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,6 +61,7 @@ def verdict_of(name: str) -> Verdict:
 def row_of(name: str, verdict: Verdict) -> tuple[object, ...]:
     details = [": ".join(finding) for finding in verdict.findings]
     detail = " | ".join([*details, verdict.reason] if verdict.reason else details)
+    detail = detail.replace(sysconfig.get_path("purelib"), "…")
     return name, verdict.outcome, verdict.strategy, verdict.nbytes, STEPS, detail
 
 

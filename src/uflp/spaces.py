@@ -17,6 +17,16 @@ def layout(space: gymnasium.Space) -> tuple[tuple[int, ...], np.dtype]:
     raise UsageError(f"observations of {space} cannot be learned from: use a Box or a Discrete")
 
 
+def actions(space: gymnasium.Space) -> int:
+    """Returns how many actions there are where they are 0, 1, …, and refuses others."""
+    if isinstance(space, gymnasium.spaces.Discrete) and space.start == 0:
+        return int(space.n)
+    raise UsageError(
+        f"these agents choose among numbered actions, and there are {space}: bring an agent of "
+        "your own to uflp.LocalAccess, where counts and covariance score states alone"
+    )
+
+
 def ids(space: gymnasium.Space) -> int | None:
     """Returns how many different observations there are where they are 0, 1, …, else None."""
     return int(space.n) if isinstance(space, gymnasium.spaces.Discrete) else None

@@ -7,6 +7,8 @@ observations that are numbered, whose first layer is a table of which a step tou
 from __future__ import annotations
 
 import gymnasium
+import jax
+import numpy as np
 
 from uflp import spaces
 from uflp.agents.conv import make_conv
@@ -34,8 +36,15 @@ def make_q_function(
                 f"on numbered observations adam_epsilon is {EPSILON}, not {fitting.adam_epsilon}"
             )
         return make_lookup(fitting, int(space.n), actions, target_period=target_period)
-    if isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1:
-        return make_dense(fitting, space.shape[0], actions, target_period=target_period)
     if isinstance(space, gymnasium.spaces.Box) and spaces.has_images(space):
         return make_conv(fitting, space.shape, actions, target_period=target_period)
+    if isinstance(space, gymnasium.spaces.Box):
+        # Pixels come as bytes, which are too large for a network as they are.
+        scale = 1 / 255 if space.dtype == np.uint8 else 1
+
+        def encode(observations: jax.Array) -> jax.Array:
+            return observations.reshape(len(observations), -1) * scale
+
+        width = int(np.prod(space.shape))
+        return make_dense(fitting, width, actions, target_period=target_period, encode=encode)
     raise UsageError(f"no network is known for the observation space {space}")

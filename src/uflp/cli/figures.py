@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from uflp.cli.words import make_missing, read_pairs
+from uflp.cli.words import folder_name, make_missing, read_pairs
 from uflp.types import UsageError
 
 
@@ -72,7 +72,7 @@ def sweep(
     from uflp.experiments.sweep import grid_jobs, parse_vary
     from uflp.report.sweeps import write_ranking
 
-    out = out or Path("runs") / "sweeps" / f"{preset}-{agent or 'default'}-{access}"
+    out = out or Path("runs") / "sweeps" / f"{folder_name(preset)}-{agent or 'default'}-{access}"
     overrides = read_pairs(set_ or [])
     if queries is not None:
         overrides["queries"] = queries

@@ -11,14 +11,15 @@ from typing import Annotated, Any
 
 import typer
 
-from uflp.cli.words import read_pairs, sentence
+from uflp.cli.words import folder_name, read_pairs, sentence
 from uflp.types import UsageError
 
 
 def train(
     context: typer.Context,
     preset: Annotated[
-        str | None, typer.Argument(help="the experiment: see `uflp list presets`")
+        str | None,
+        typer.Argument(help="see `uflp list presets`, or gym:ID, module:factory, …"),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -87,7 +88,7 @@ def train(
         overrides=overrides,
     )
     if out is None:
-        out = _new_folder(f"{resolved.preset}-{resolved.agent}-{resolved.access}".replace("/", "-"))
+        out = _new_folder(f"{folder_name(resolved.preset)}-{resolved.agent}-{resolved.access}")
     outcome = (
         _train_one(resolved, out, stop_at_return, checkpoint_seconds)
         if seeds is None

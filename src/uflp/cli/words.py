@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +32,11 @@ def tell_skipped(skipped: Sequence[tuple[Path, str]]) -> None:
         print(f"uflp: left out {path}: {reason}.", file=sys.stderr)
     if len(skipped) > _MOST:
         print(f"uflp: left out {len(skipped) - _MOST} more, see the page.", file=sys.stderr)
+
+
+def folder_name(preset: str) -> str:
+    """Returns a preset's name as a folder may be called, whatever simulator it names."""
+    return re.sub("[^A-Za-z0-9._-]", "-", preset)
 
 
 def sentence(summary: dict[str, Any]) -> str:

@@ -12,9 +12,10 @@ from typing import Any
 
 from uflp.agents import LEARNERS
 from uflp.experiments.agents import AGENTS
-from uflp.experiments.presets import find_preset
+from uflp.experiments.presets import Preset, find_preset
 from uflp.registry import unknown
 from uflp.simulators import SIMULATORS
+from uflp.simulators.naming import parse
 from uflp.training.settings import Access, LoopSettings, RunSettings
 from uflp.types import UsageError
 from uflp.uncertainty import UNCERTAINTIES
@@ -32,14 +33,14 @@ def resolve(
     """Returns the settings of a run, or raises `UsageError` with the choices there are.
 
     Args:
-        preset: name of a preset.
+        preset: name of a preset, or of a simulator with an id, such as `gym:MountainCar-v0`.
         agent: name of an agent; the preset's own if None.
         uncertainty: name of an uncertainty; what preset and agent suggest if None.
         access: `local` or `online`.
         seed: of all randomness.
         overrides: values by key, taking the place of the preset's; strings are read as values.
     """
-    chosen = find_preset(preset)
+    chosen, simulator_class, named_by = _chosen(preset)
     agent = agent or chosen.agent
     if agent not in AGENTS:
         raise UsageError(unknown("agent", agent, AGENTS))
@@ -58,12 +59,12 @@ def resolve(
         raise UsageError(f"{agent} has no ensemble for ensemble-std to compare: choose {others}")
 
     parts = {
-        "simulator": SIMULATORS[chosen.simulator],
+        "simulator": simulator_class,
         "learner": learner,
         "uncertainty": None if uncertainty is None else UNCERTAINTIES[uncertainty],
         "loop": LoopSettings,
     }
-    values = dict(chosen.values)
+    values = dict(chosen.values) | named_by
     for rule in chosen.rules:
         if rule.matches(agent, uncertainty, access):
             values |= rule.values
@@ -88,6 +89,14 @@ def resolve(
         uncertainty=_make(parts["uncertainty"], values),
         loop=_make(LoopSettings, values),
     )
+
+
+def _chosen(preset: str) -> tuple[Preset, Any, dict[str, Any]]:
+    """Returns a preset, its simulator's settings class, and what the name says of those."""
+    found = find_preset(preset)
+    if ":" in preset:
+        return found, *parse(preset)
+    return found, SIMULATORS[found.simulator], {}
 
 
 def _make(part: Any, values: Mapping[str, Any]) -> Any:

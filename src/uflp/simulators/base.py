@@ -41,6 +41,8 @@ class Simulator(gymnasium.Env[Any, Any]):
         snapshot_width: length of a snapshot's data in bytes, checksum included, where that is
             constant, else None.
         projection: how to draw where it has been, None where there is no telling picture.
+        replayed: steps that restores have cost so far, which count as queries; 0 for all simulators
+            that need not replay.
         screen_score: unclipped reward since the initial state, across restarts.
         replayable: whether the actions that were executed, played from the initial state, lead to
             the same states; a simulator of which this holds sets `executed`.
@@ -54,6 +56,7 @@ class Simulator(gymnasium.Env[Any, Any]):
     screen_score: float = 0.0
     replayable: bool = False
     executed: bytes = b""
+    replayed: int = 0
     _running: bool = False
 
     def reset(
@@ -111,10 +114,11 @@ class Simulator(gymnasium.Env[Any, Any]):
 
     def logs(self) -> State:
         """Returns what `metrics` is made of: no snapshot holds it, and a resumed run needs it."""
-        return {}
+        return {"replayed": self.replayed}
 
     def load_logs(self, logs: State) -> None:
         """Takes the logs of an equal simulator."""
+        self.replayed = logs["replayed"]
 
     @abstractmethod
     def _reset(self, seed: int | None) -> tuple[Any, dict[str, Any]]: ...

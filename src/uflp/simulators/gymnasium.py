@@ -25,10 +25,12 @@ class Gymnasium:
         id: such as `MountainCar-v0`.
         strategy: how it is saved: `native`, `attributes`, `copy`, `replay`, or `auto`, which takes
             the first of the first three that can.
+        flatten: whether observations with parts are flattened, so that they can be learned from.
     """
 
     id: str = "CartPole-v1"
     strategy: str = "auto"
+    flatten: bool = False
 
     def __post_init__(self) -> None:
         _check_strategy(self.strategy)
@@ -37,7 +39,8 @@ class Gymnasium:
 
     def make(self, seed: int) -> GymnasiumSimulator:
         """Returns a simulator; its randomness comes from the seeds that `reset` is given."""
-        return GymnasiumSimulator(made(self.id), strategy=self.strategy)
+        env = made(self.id)
+        return GymnasiumSimulator(flat(env) if self.flatten else env, strategy=self.strategy)
 
 
 def made(name: str) -> gymnasium.Env[Any, Any]:
@@ -46,6 +49,23 @@ def made(name: str) -> gymnasium.Env[Any, Any]:
         return gymnasium.make(name)
     except (gymnasium.error.Error, ImportError) as error:
         raise UsageError(f"Gymnasium cannot make {name}: {_one_line(error)}") from error
+
+
+def flat(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+    """Returns an environment whose observations are a Box or a Discrete, if that can be had."""
+    space = env.observation_space
+    if isinstance(space, gymnasium.spaces.Box | gymnasium.spaces.Discrete):
+        return env
+    try:
+        flattened = gymnasium.spaces.flatten_space(space)
+    except NotImplementedError:
+        flattened = None
+    if not isinstance(flattened, gymnasium.spaces.Box):
+        raise UsageError(
+            f"observations of {space} cannot be flattened by Gymnasium: leave out or transform "
+            "the part that is no Box or Discrete"
+        )
+    return gymnasium.wrappers.FlattenObservation(env)
 
 
 class GymnasiumSimulator(Simulator):
@@ -77,9 +97,10 @@ class GymnasiumSimulator(Simulator):
         self.spec = env.spec
         self._options: dict[str, Any] | None = None
         self._scene = Scene(env)
-        self._scene.see(*env.reset())
+        self._scene.see(*_first_reset(env))
         env.unwrapped.np_random  # noqa: B018 (made when first asked for: a restore needs one)
         self.strategy = _choose(self._scene, strategy)
+        self._take = self.strategy.stepping()
         self.portable = self.strategy.portable
         self.stamp = _stamp(env, self.strategy)
 
@@ -89,7 +110,7 @@ class GymnasiumSimulator(Simulator):
         return self.env.unwrapped
 
     @property
-    def replayed(self) -> int:
+    def replayed(self) -> int:  # type: ignore[override]
         """Steps that restores have cost so far; they count as queries."""
         return self.strategy.replayed
 
@@ -114,7 +135,7 @@ class GymnasiumSimulator(Simulator):
         return observation, info
 
     def _step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        observation, reward, terminated, truncated, info = self.strategy.step(action)
+        observation, reward, terminated, truncated, info = self._take(action)
         self._scene.see(observation, info)
         return observation, float(reward), bool(terminated), bool(truncated), info
 
@@ -170,8 +191,17 @@ def _choose(scene: Scene, name: str) -> Strategy:
             return strategy
     if Replay.name not in way_out and name != Replay.name:
         way_out += ', or, if its episodes follow from seed and actions, use strategy="replay"'
-    # The native one fails for most environments, for want of methods: the others' reasons matter.
-    raise UnsavableError(f"{scene.env} cannot be saved: {'; '.join(reasons[-2:])}. {way_out}")
+    # That it has no methods of its own, which comes first, goes without saying for most.
+    why = "; ".join(reasons[1:] or reasons)
+    raise UnsavableError(f"{scene.env} cannot be saved: {why}; the way out: {way_out}")
+
+
+def _first_reset(env: Any) -> tuple[Any, dict[str, Any]]:
+    try:
+        return env.reset()
+    except Exception as error:  # an environment is anybody's code
+        reason = f"{type(error).__name__}: {_one_line(error)}"
+        raise UnsavableError(f"{env} cannot be reset: {reason}") from error
 
 
 def _stamp(env: Any, strategy: Strategy) -> str:

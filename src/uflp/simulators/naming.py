@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Any
 
@@ -12,20 +13,26 @@ from uflp.types import UsageError
 
 
 def named(name: str, **settings: Any) -> Any:
-    """Returns settings whose `make(seed)` gives a simulator.
+    """Returns settings whose `make(seed)` gives a simulator; see `parse` for the names."""
+    kind, values = parse(name)
+    return kind(**values, **settings)
+
+
+def parse(name: str) -> tuple[Any, dict[str, Any]]:
+    """Returns the settings class that a name stands for, and the setting that the name makes.
 
     Args:
         name: a registered one (`deep-sea`), one with an id (`gym:CartPole-v1`, `bsuite:catch/0`,
             `minigrid:MiniGrid-DoorKey-8x8-v0`), or `module:factory`. A slash will do where ids have
             none before it (`atari/montezuma-revenge`).
-        **settings: of the simulator.
     """
     if name in SIMULATORS:
-        return SIMULATORS[name](**settings)
+        return SIMULATORS[name], {}
     kind, *rest = re.split("[:/]", name, maxsplit=1)
     if rest and kind in SIMULATORS:
-        return SIMULATORS[kind](rest[0], **settings)
+        settings = SIMULATORS[kind]
+        return settings, {dataclasses.fields(settings)[0].name: rest[0]}
     if ":" in name:
-        return Own(name, **settings)
+        return Own, {"factory": name}
     forms = [*SIMULATORS, "gym:ID", "minigrid:ID", "bsuite:ID", "module:factory"]
     raise UsageError(unknown("simulator", name, forms))

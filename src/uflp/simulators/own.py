@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium
 
 from uflp.simulators.base import Simulator
-from uflp.simulators.gymnasium import GymnasiumSimulator
+from uflp.simulators.gymnasium import GymnasiumSimulator, flat
 from uflp.types import UsageError
 
 
@@ -24,10 +24,12 @@ class Own:
         factory: module and function (or class), such as `my_package.my_env:MyEnv`; modules in the
             working directory are found, too. It returns a `gymnasium.Env` or a `Simulator`.
         strategy: see `Gymnasium`; ignored for a `Simulator`.
+        flatten: see `Gymnasium`; likewise.
     """
 
     factory: str
     strategy: str = "auto"
+    flatten: bool = False
 
     def __post_init__(self) -> None:
         self._function()
@@ -43,7 +45,7 @@ class Own:
             return env
         if not isinstance(env, gymnasium.Env):
             raise UsageError(f"{self.factory} returned a {type(env).__name__}, not a gymnasium.Env")
-        return GymnasiumSimulator(env, strategy=self.strategy)
+        return GymnasiumSimulator(flat(env) if self.flatten else env, strategy=self.strategy)
 
     def _function(self) -> Any:
         module, _, name = self.factory.partition(":")

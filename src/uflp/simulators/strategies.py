@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -73,9 +73,9 @@ class Strategy(ABC):
         """Starts an episode."""
         return self.scene.env.reset(seed=seed, options=options)
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Takes one action."""
-        return self.scene.env.step(action)
+    def stepping(self) -> Callable[[Any], tuple[Any, Any, bool, bool, dict[str, Any]]]:
+        """Returns the function that takes one action."""
+        return self.scene.env.step
 
     @abstractmethod
     def save(self) -> Any:
@@ -206,10 +206,14 @@ class Replay(Strategy):
         self._tape.events.append(["reset", seed, options])
         return super().reset(seed, options)
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Takes one action, and notes it."""
-        self._tape.events.append(["step", copy.copy(action)])
-        return super().step(action)
+    def stepping(self) -> Callable[[Any], tuple[Any, Any, bool, bool, dict[str, Any]]]:
+        """Returns a function that notes the action first."""
+
+        def step(action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+            self._tape.events.append(["step", copy.copy(action)])
+            return self.scene.env.step(action)
+
+        return step
 
     def save(self) -> bytes:
         """Returns the tape."""

@@ -61,7 +61,8 @@ class Run:
         self.randomness = Randomness(settings.seed)
         self.simulator = settings.simulator.make(settings.seed)
         self.evaluation_simulator = settings.simulator.make(settings.seed)
-        space, actions = self.simulator.observation_space, int(self.simulator.action_space.n)
+        space = self.simulator.observation_space
+        actions = spaces.actions(self.simulator.action_space)
         self._dtype = spaces.layout(space)[1]
         self._floats = np.issubdtype(self._dtype, np.floating)
         replay = FrameReplay if spaces.has_images(space) else Replay
@@ -120,7 +121,7 @@ class Run:
         loop = self.settings.loop
         # Products this small lose more to handing work between threads than they gain from it.
         with threadpool_limits(1):
-            while self.queries < loop.queries:
+            while self.spent < loop.queries:
                 try:
                     if self.rollout.over:
                         self._begin(self._start())
@@ -134,8 +135,13 @@ class Run:
                 self.targets.add(transition)
                 if self.queries % loop.sgd_period == 0 and len(self.replay) >= self._min_replay:
                     self._learn()
-                if self.queries % loop.eval_period == 0 or self.queries == loop.queries:
+                if self.queries % loop.eval_period == 0 or self.spent >= loop.queries:
                     yield self._row()
+
+    @property
+    def spent(self) -> int:
+        """Queries so far, with those that restores by replay have cost."""
+        return self.queries + self.simulator.replayed
 
     def predict(self, observations: np.ndarray) -> np.ndarray:
         """Returns action values of every ensemble member, [M, B, A]."""
@@ -257,7 +263,7 @@ class Run:
         if self.exploration is not None:
             self.exploration.evaluated(self.queries)
         return {
-            "queries": self.queries,
+            "queries": self.spent,
             "wall_seconds": round(self.seconds, 3),
             "rollouts": self.rollout.rollouts,
             "restarts": self.rollout.restarts,
@@ -284,6 +290,7 @@ class Run:
             width=self.simulator.snapshot_width,
             entries=loop.history_size,
             nbytes=loop.history_bytes,
+            portable=self.simulator.portable,
         )
         rule = UncertaintyFirst(
             history,

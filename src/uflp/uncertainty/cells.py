@@ -38,21 +38,19 @@ def make_cells(space: gymnasium.spaces.Box, bins: int, bits: int, seed: int) -> 
     low, high = space.low.astype(np.float64), space.high.astype(np.float64)
     unbounded = (low < -_UNBOUNDED) | (high > _UNBOUNDED)
     low, high = np.where(unbounded, -np.pi / 2, low), np.where(unbounded, np.pi / 2, high)
-    some_unbounded = bool(unbounded.any())
+    any_unbounded = bool(unbounded.any())
 
     def squashed(observation: np.ndarray) -> np.ndarray:
-        if some_unbounded:
-            return np.where(unbounded, np.arctan(observation), observation)
-        return observation
+        return np.where(unbounded, np.arctan(observation), observation)
 
     if low.size <= _FEW:
         # A little less, so that the upper bound itself falls into the last interval.
         scale = (bins - 1e-6) / np.maximum(high - low, np.finfo(np.float64).tiny)
 
         def interval(observation: np.ndarray) -> bytes:
-            return ((squashed(observation) - low) * scale).astype(np.int32).tobytes()
+            return ((observation - low) * scale).astype(np.int32).tobytes()
 
-        return interval
+        return (lambda observation: interval(squashed(observation))) if any_unbounded else interval
 
     largest = np.maximum(np.maximum(np.abs(low), np.abs(high)), np.finfo(np.float64).tiny)
     projections = np.random.default_rng(seed).normal(size=(low.size, bits))

@@ -66,7 +66,7 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
                 keeps its transition for `pop_transitions`.
             checkpoint_period: steps between two snapshots of an episode. None means 1 where a
                 snapshot has a few bytes; elsewhere, where saving costs several steps, states are
-                saved 1, 2, 4, 8, … steps after the episode began or was restored.
+                saved 1, 4, 16, 64, … steps after the episode began or was restored.
             history_size: snapshots that the history holds.
             strategy: how the environment is saved; see `GymnasiumSimulator`.
             seed: of the restarts; None leaves it to the first `reset` with a seed, or to chance.
@@ -120,7 +120,7 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
     @property
     def queries(self) -> int:
         """Steps so far, with those that were taken inside."""
-        return self._steps + int(getattr(self._simulator, "replayed", 0))
+        return self._steps + self._simulator.replayed
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -149,7 +149,7 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
             self._length += 1
             if self._length == self._next_save:
                 memory.add(self._simulator.save(), self._key)
-                self._next_save += self._period or self._length
+                self._next_save += self._period or 3 * self._length
         return result
 
     def pop_transitions(self) -> list[Transition]:

@@ -23,6 +23,7 @@ class LocalMemory:
         history: the snapshots.
         uncertainty: observes every query.
         rule: chooses where a rollout begins.
+        key_of: gives the key of an observation, which is flattened first if it has parts.
         actions: how many actions the uncertainty tells apart; 1 where they are not numbered, which
             makes it one of states alone.
     """
@@ -61,6 +62,8 @@ class LocalMemory:
             entries=history_size,
             portable=simulator.portable,
         )
+        # Once a step: the way there is as short as it can be.
+        self.key_of = self._key_of_parts if self._flatten else self.uncertainty.key_of
         pairs = numbered and self.uncertainty.knows_actions
         self.rule = UncertaintyFirst(
             self.history,
@@ -71,15 +74,12 @@ class LocalMemory:
             kind=restart or ("pair" if pairs else "state"),
         )
 
-    def key_of(self, observation: Any) -> Any:
-        """Returns the key of an observation, which is flattened first if it has parts."""
-        if self._flatten:
-            observation = gymnasium.spaces.flatten(self._space, observation)
-        return self.uncertainty.key_of(observation)
-
     def add(self, snapshot: Snapshot, key: Any) -> None:
         """Adds a snapshot to the history."""
         self.rule.added(self.history.add(snapshot, key), key)
+
+    def _key_of_parts(self, observation: Any) -> Any:
+        return self.uncertainty.key_of(gymnasium.spaces.flatten(self._space, observation))
 
     def _key_space(self) -> gymnasium.Space[Any]:
         if not self._flatten:

@@ -1,0 +1,30 @@
+"""Settings for simulators that the paper does not use."""
+
+from __future__ import annotations
+
+from uflp.experiments.presets.preset import Preset, Rule
+
+ANYTHING = Preset(
+    summary="whatever simulator is named, such as gym:MountainCar-v0",
+    simulator="gym",
+    uncertainty="counts",
+    values={
+        "flatten": True,
+        "queries": 100_000,
+        "p_init": 0.2,
+        "batch": 32,
+        "hidden": (128, 128),
+        "target_period": 100,
+        "sgd_period": 4,
+        "epsilon": 0.1,
+        "checkpoint_period": 5,
+        "replay_size": 100_000,
+        "history_size": 100_000,
+        "feature_size": 500,
+        "regularization": 0.1,
+        "eval_period": 2_000,
+        "eval_episodes": 5,
+    },
+    rules=(Rule({"members": 5}, agents=("boot-ddqn",)),),
+)
+"""For simulators that the paper does not use: moderate values that suit none best."""

@@ -1,0 +1,77 @@
+"""The paper's settings on Atari games."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from uflp.experiments.presets.preset import Preset, Rule
+
+_ATARI_DIST = Rule(
+    {
+        "p_init": 0.3,
+        "batch": 32,
+        "learning_batch": 256,
+        "sgd_period": 32,
+        "n_step": 5,
+        "reward_clip": None,
+    },
+    agents=("dist-ddqn",),
+)
+
+
+def atari(summary: str, game: str, *rules: Rule, **values: Any) -> Preset:
+    """Returns the settings of one Atari game, where those of all games are the paper's table."""
+    return Preset(
+        summary=summary,
+        simulator="atari",
+        uncertainty="counts",
+        values={
+            "game": game,
+            "queries": 200_000_000,
+            "p_init": 0.2,
+            "batch": 8,
+            "restart": "state",
+            "hidden": (512,),
+            "learning_rate": 1e-4,
+            "adam_epsilon": 1e-5,
+            "max_gradient_norm": 10.0,
+            "target_period": 2500,
+            "huber": 1.0,
+            "atoms": 201,
+            "v_min": -1.0,
+            "v_max": 20_000.0,
+            "learning_batch": 128,
+            # Eight samples for each transition that comes in.
+            "sgd_period": 16,
+            "discount": 0.99,
+            "n_step": 3,
+            "reward_clip": 1.0,
+            "epsilon": 0.01,
+            "bonus_scale": 0.1,
+            "checkpoint_period": 10,
+            "replay_size": 5_000_000,
+            "min_replay": 50_000,
+            "history_size": 1_000_000,
+            "eval_period": 50_000,
+            "eval_episodes": 1,
+        }
+        | values,
+        rules=(Rule({"p_init": 0.7}, agents=("ddqn-intrinsic",)), _ATARI_DIST, *rules),
+    )
+
+
+ATARI: Mapping[str, Preset] = {
+    "atari/montezuma-revenge": atari(
+        "Montezuma's Revenge: rewards only after long series of specific actions",
+        "montezuma-revenge",
+        Rule({"rollout_limit": 2000}, access="local"),
+        Rule({"epsilon": 0.1}, agents=("ddqn",), access="online"),
+        queries=1_000_000_000,
+    ),
+    "atari/private-eye": atari(
+        "PrivateEye: sparse rewards, far apart", "private-eye", discount=0.997, v_max=120_000.0
+    ),
+    "atari/venture": atari("Venture: rewards denser than in the other three", "venture"),
+    "atari/pitfall": atari("Pitfall: rewards sparse, and every mishap costs", "pitfall"),
+}

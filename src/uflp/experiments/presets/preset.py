@@ -1,0 +1,53 @@
+"""What a preset is.
+
+A preset's values are found by (preset, agent, uncertainty, access): the common ones first, then
+every rule that matches, in order. A value may be a function of the simulator's settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from uflp.training.settings import Access
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Values that hold only for some agents, uncertainties or accesses; empty matches all."""
+
+    values: Mapping[str, Any]
+    agents: tuple[str, ...] = ()
+    uncertainties: tuple[str, ...] = ()
+    access: Access | None = None
+
+    def matches(self, agent: str, uncertainty: str | None, access: Access) -> bool:
+        """Returns whether the rule's values hold."""
+        return (
+            (not self.agents or agent in self.agents)
+            and (not self.uncertainties or uncertainty in self.uncertainties)
+            and self.access in (None, access)
+        )
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A simulator and the settings that the paper uses on it.
+
+    Attributes:
+        summary: one line for `uflp list`.
+        simulator: name of the simulator.
+        values: settings that all runs share.
+        agent: the agent used unless another is named.
+        uncertainty: likewise for uncertainties; an ensemble's own disagreement takes its place
+            where the agent has an ensemble.
+        rules: what differs by agent, uncertainty and access.
+    """
+
+    summary: str
+    simulator: str
+    values: Mapping[str, Any]
+    agent: str = "ddqn"
+    uncertainty: str = "covariance"
+    rules: tuple[Rule, ...] = field(default=())

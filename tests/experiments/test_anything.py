@@ -1,0 +1,93 @@
+"""Training on whatever simulator is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import uflp
+from uflp.experiments.resolve import resolve
+from uflp.simulators.bsuite import Bsuite
+from uflp.simulators.gymnasium import Gymnasium
+from uflp.simulators.own import Own
+from uflp.training.run import Run
+from uflp.types import UsageError
+
+QUICK = {"queries": 40, "eval_period": 40, "eval_episodes": 1, "hidden": (4,), "epsilon": 1.0}
+
+
+class Parts(gymnasium.Env[Any, Any]):
+    """Ends after five steps; its observation has parts."""
+
+    observation_space: Any = spaces.Dict(
+        {"place": spaces.Discrete(6), "image": spaces.Box(0, 255, (2, 2), np.uint8)}
+    )
+    action_space = spaces.Discrete(3)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.place = 0
+        return self.seen(), {}
+
+    def step(self, action: int) -> Any:
+        self.place += 1
+        return self.seen(), 1.0, self.place == 5, False, {}
+
+    def seen(self) -> Any:
+        return {"place": self.place, "image": np.full((2, 2), self.place, np.uint8)}
+
+
+class Endless(Parts):
+    observation_space = spaces.Sequence(spaces.Discrete(2))
+
+    def seen(self) -> Any:
+        return (0, 1)
+
+
+def test_a_name_resolves_to_a_simulator_and_moderate_settings() -> None:
+    settings = resolve("gym:MountainCar-v0", overrides={"strategy": "copy"})
+    assert settings.simulator == Gymnasium("MountainCar-v0", "copy", flatten=True)
+    assert (settings.agent, settings.uncertainty_name) == ("ddqn", "counts")
+    assert settings.loop.p_init == 0.2 and settings.loop.batch == 32
+    assert resolve("bsuite:catch/3").simulator == Bsuite("catch/3")
+    assert resolve(f"{__name__}:Parts").simulator == Own(f"{__name__}:Parts", flatten=True)
+
+
+def test_observations_with_parts_are_flattened_and_learned_from() -> None:
+    result = uflp.train(f"{__name__}:Parts", learning_batch=8, **QUICK)
+    assert result.summary["queries"] == 40 and result.summary["final_return"] == 5.0
+
+
+def test_replays_are_paid_for_from_the_budget() -> None:
+    replayed = Run(
+        resolve(
+            f"{__name__}:Parts", overrides={**QUICK, "strategy": "replay", "checkpoint_period": 1}
+        )
+    )
+    rows = list(replayed.train())
+    assert replayed.simulator.replayed > 0
+    assert replayed.queries + replayed.simulator.replayed == rows[-1]["queries"] >= 40
+    assert replayed.queries < 40
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("gym:Pendulum-v1", "numbered actions.*counts and covariance score states alone"),
+        (f"{__name__}:Endless", r"Sequence.* cannot be flattened"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_refused_by_name(name: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Run(resolve(name))
+
+
+def test_unknown_names_are_refused_with_the_choices() -> None:
+    with pytest.raises(UsageError, match=r"deep-sea.*gym:ID, module:factory"):
+        resolve("mountain-car")
+    with pytest.raises(UsageError, match="did you mean 'MountainCar-v0'"):
+        resolve("gym:MountanCar-v0")
