@@ -103,7 +103,12 @@ class Simulator(gymnasium.Env[Any, Any]):
         # Checked before anything is written: a refused restore leaves the simulator as it was.
         data = _opened(snapshot.data) if self.portable else snapshot.data
         self._running = False  # until the new state is in place
-        observation, info = self._restore(data, exact=randomness == "exact")
+        try:
+            observation, info = self._restore(data, exact=randomness == "exact")
+        except SnapshotError:
+            raise
+        except Exception as error:  # a forged checksum may lead to anything
+            raise SnapshotError(f"not a snapshot of {self.stamp!r}: {error!r}") from error
         self.screen_score = snapshot.screen_score
         self._running = True
         return observation, info

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from uflp.state import Block, Rows, State
+from uflp.state import Block, Rows, State, StateError, number
 from uflp.training import state_file
 from uflp.training.state_file import DamagedError, Extension, Written
 from uflp.types import RunError
@@ -71,16 +71,15 @@ class Checkpoints:
                     self.damaged[-1] += f" and was moved to {move_aside(slot.folder, 'damaged')}"
             else:
                 if state is not None:
-                    found.append(state)
+                    found.append((slot.number, state))
         if not found:
             if self.damaged:
                 raise RunError(f"no checkpoint is good: {'; '.join(self.damaged)}")
             return None
-        state = max(found, key=lambda state: state["number"])
-        self._number = state["number"]
+        self._number, state = max(found, key=lambda one: one[0])
         # The older one is the next to be written.
         self._slots.sort(key=lambda slot: slot.number)
-        return state["state"]
+        return state
 
     def save(self, state: State) -> Saved:
         """Writes a checkpoint in the place of the older of the two."""
@@ -124,14 +123,15 @@ class _Slot:
         self.forget()
         try:
             state = state_file.read(self.folder / STATE, Extension(Rows, list, self._rows))
-            self.number = state["number"]
-        except (TypeError, KeyError) as error:
+            self.number = number(state, "number")
+            saved: State = state["state"]
+        except (TypeError, KeyError, StateError) as error:
             raise DamagedError(f"{STATE} is not a checkpoint: {error!r}") from error
         for segment in (segment for held in self._segments.values() for segment in held):
             self._columns(segment)
-        return state
+        return saved
 
-    def save(self, state: State, number: int) -> tuple[int, int]:
+    def save(self, state: State, count: int) -> tuple[int, int]:
         """Writes a state; returns the bytes written and the bytes of the whole checkpoint."""
         if not self.folder.exists():
             self.folder.mkdir(parents=True)
@@ -149,11 +149,11 @@ class _Slot:
             kept[rows.name] = segments
             return [rows.name, rows.first, rows.stop, segments]
 
-        content = {"number": number, "state": state}
+        content = {"number": count, "state": state}
         new.append(
             state_file.write(self.folder / STATE, content, Extension(Rows, pack, self._rows))
         )
-        self.number, self._segments = number, kept
+        self.number, self._segments = count, kept
         files = [segment.file for segments in kept.values() for segment in segments]
         self._remove_others({STATE, *(file.name for file in files)})
         return sum(file.size for file in new), sum(file.size for file in [*files, new[-1]])
