@@ -128,7 +128,6 @@ def test_a_prior_is_a_network_like_a_new_one(space):
     "space",
     [
         gymnasium.spaces.Discrete(5, start=1),
-        gymnasium.spaces.Box(-1, 1, (5, 5)),
         gymnasium.spaces.MultiBinary(5),
     ],
     ids=str,

@@ -25,10 +25,13 @@ class EventFile:
     def __init__(self, folder: Path):
         # TensorBoard takes every file with this in its name, in the order of the numbers.
         self._path = folder / f"events.out.tfevents.{time.time_ns() // 1_000_000}.uflp"
-        self._write(_double(1, time.time()) + _bytes(3, b"brain.Event:2"))
+        self._begun = False
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Adds a row of metrics at its queries; what is not a finite number is left out."""
+        if not self._begun:
+            self._write(_double(1, time.time()) + _bytes(3, b"brain.Event:2"))
+            self._begun = True
         scalars = {
             key: float(value)
             for key, value in row.items()
