@@ -89,7 +89,7 @@ class Saver:
             "identity": self._folder.identity,
             "run": self._run.state(),
             "rows": columns,
-            "saved": [self._count, self._spent],
+            "saved": [self._count + 1, self._spent],
         }
         try:
             saved = self._checkpoints.save(state)
