@@ -77,6 +77,7 @@ class SavesItself(Uncopied):
         return {"place": self.inner.box[0], "time": self.time}
 
     def set_state(self, state: Any) -> None:
+        self.np_random.normal()  # draws on the way, and then starts another generator
         super().reset(seed=3)
         self.inner.box[0], self.time = state["place"], state["time"]
 

@@ -13,7 +13,8 @@ from uflp.registry import unknown
 from uflp.simulators import attributes
 from uflp.simulators.attribute_reader import UnreadableError
 from uflp.simulators.base import Simulator, SnapshotError, UnsavableError
-from uflp.simulators.strategies import STRATEGIES, Copy, Replay, Scene, Strategy
+from uflp.simulators.scene import Scene
+from uflp.simulators.strategies import STRATEGIES, Copy, Replay, Strategy
 from uflp.types import UsageError
 
 

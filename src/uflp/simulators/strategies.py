@@ -9,11 +9,9 @@ from __future__ import annotations
 import copy
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
-
-import numpy as np
 
 from uflp.simulators import attribute_reader as reading
 from uflp.simulators import attributes
@@ -21,33 +19,13 @@ from uflp.simulators.base import SnapshotError
 from uflp.simulators.course import same
 from uflp.simulators.mujoco import MjDataCodec
 from uflp.simulators.native import native_codec
-
-
-@dataclass
-class Scene:
-    """An environment, and what was seen of it last.
-
-    Attributes:
-        env: the environment with its wrappers.
-        observation: a copy, out of reach of whoever changes the one that is handed out.
-        mask: `info["action_mask"]`, where there is one.
-    """
-
-    env: Any
-    observation: Any = None
-    mask: Any = None
-
-    def see(self, observation: Any, info: Mapping[str, Any]) -> None:
-        """Keeps what a step or a reset gave."""
-        plain = type(observation) is np.ndarray and not observation.dtype.hasobject
-        self.observation = observation.copy() if plain else copy.deepcopy(observation)
-        mask = info.get("action_mask")
-        self.mask = None if mask is None else mask.copy()
-
-    def shown(self) -> tuple[Any, dict[str, Any]]:
-        """Returns what was seen last, as a reset does."""
-        info = {} if self.mask is None else {"action_mask": self.mask.copy()}
-        return copy.deepcopy(self.observation), info
+from uflp.simulators.scene import (
+    Scene,
+    generator_states,
+    generators,
+    layers,
+    set_generator_states,
+)
 
 
 class Strategy(ABC):
@@ -138,12 +116,12 @@ class Copy(Strategy):
         fixed = self._fixed()
         marks = {place: _Mark() for place in fixed}
         memo: dict[int, Any] = {id(value): marks[place] for place, value in fixed.items()}
-        contents = [self._contents(layer) for layer in _layers(self.scene)]
+        contents = [self._contents(layer) for layer in layers(self.scene)]
         try:
             copied = copy.deepcopy(contents, memo)
         except Exception as error:  # copying runs anybody's code
             raise SnapshotError(f"{self.scene.env} cannot be copied: {error}") from error
-        return _Copied(copied, marks, _generator_states(self.scene))
+        return _Copied(copied, marks, generator_states(self.scene))
 
     def restore(self, data: _Copied, *, exact: bool) -> None:
         """Fills the layers with copies of the copies."""
@@ -152,13 +130,13 @@ class Copy(Strategy):
             raise SnapshotError(f"{self.scene.env} has not the layers and generators of the copy")
         memo: dict[int, Any] = {id(mark): fixed[place] for place, mark in data.marks.items()}
         for layer, contents in zip(
-            list(_layers(self.scene)), copy.deepcopy(data.contents, memo), strict=True
+            list(layers(self.scene)), copy.deepcopy(data.contents, memo), strict=True
         ):
             for name in self._contents(layer):
                 del vars(layer)[name]
             vars(layer).update(contents)
         if exact:
-            _set_generator_states(self.scene, data.generators)
+            set_generator_states(self.scene, data.generators)
 
     def _contents(self, layer: Any) -> dict[str, Any]:
         return {
@@ -169,8 +147,8 @@ class Copy(Strategy):
 
     def _fixed(self) -> dict[tuple[int, str], Any]:
         """Returns layers and generators by their places, which are the same in another instance."""
-        layers = {(number, ""): layer for number, layer in enumerate(_layers(self.scene))}
-        return layers | dict(_generators(self.scene))
+        held = {(number, ""): layer for number, layer in enumerate(layers(self.scene))}
+        return held | dict(generators(self.scene))
 
 
 class _Mark:
@@ -202,7 +180,7 @@ class Replay(Strategy):
 
     def reset(self, seed: int | None, options: Any) -> tuple[Any, dict[str, Any]]:
         """Starts an episode, and a new tape."""
-        self._tape = _Tape([["generators", _generator_states(self.scene)]])
+        self._tape = _Tape([["generators", generator_states(self.scene)]])
         self._tape.events.append(["reset", seed, options])
         return super().reset(seed, options)
 
@@ -224,7 +202,7 @@ class Replay(Strategy):
         """Plays the tape."""
         tape = _Tape()
         attributes.write_back(tape, data, exact=True)
-        before = _generator_states(self.scene)
+        before = generator_states(self.scene)
         for event in tape.events:
             self._play(*event)
         if not same(self.scene.observation, tape.observation):
@@ -233,14 +211,14 @@ class Replay(Strategy):
                 "where this environment goes, so it cannot be restored by replay"
             )
         if not exact:
-            _set_generator_states(self.scene, before)
+            set_generator_states(self.scene, before)
             tape.events.append(["generators", before])
         self._tape = tape
 
     def _play(self, kind: str, *rest: Any) -> None:
         scene = self.scene
         if kind == "generators":
-            _set_generator_states(scene, *rest)
+            set_generator_states(scene, *rest)
         elif kind == "reset":
             seed, options = rest
             scene.see(*scene.env.reset(seed=seed, options=options))
@@ -259,30 +237,3 @@ class _Tape:
 
 
 STRATEGIES = {strategy.name: strategy for strategy in (Native, Attributes, Copy, Replay)}
-
-
-def _layers(scene: Scene) -> Iterator[Any]:
-    """Yields the scene, the wrappers from outside in, and the bare environment."""
-    yield scene
-    layer = scene.env
-    while layer is not None:
-        yield layer
-        layer = vars(layer).get("env")
-
-
-def _generators(scene: Scene) -> Iterator[tuple[tuple[int, str], Any]]:
-    """Yields the generators among the attributes of the layers, each with its place."""
-    kinds = tuple(reading.GENERATORS.values())
-    for number, layer in enumerate(_layers(scene)):
-        for name, item in vars(layer).items():
-            if isinstance(item, kinds):
-                yield (number, name), item
-
-
-def _generator_states(scene: Scene) -> list[Any]:
-    return [reading.generator_state(generator)[1] for _, generator in _generators(scene)]
-
-
-def _set_generator_states(scene: Scene, states: list[Any]) -> None:
-    for (_, generator), state in zip(_generators(scene), states, strict=True):
-        reading.set_generator_state(generator, state)
