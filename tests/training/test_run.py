@@ -23,6 +23,7 @@ from uflp.training.settings import LoopSettings, RunSettings
 from uflp.training.train import train
 from uflp.types import Batch, UsageError
 from uflp.uncertainty.counts import Counts
+from uflp.uncertainty.covariance import Covariance
 
 COLUMNS = [
     *("queries", "wall_seconds", "rollouts", "restarts", "sgd_steps", "eval_return_mean"),
@@ -388,8 +389,9 @@ def test_a_result_holds_what_the_folder_does(tmp_path: Path) -> None:
 
 
 def test_parts_that_do_not_fit_leave_no_folder(tmp_path: Path) -> None:
-    """Only once the simulator is there does it show that counts cannot count its observations."""
+    """Only once the simulator is there does it show that its observations are not discrete."""
     settings = corridor_run(corridor=Corridor(boxed=True))
+    settings = dataclasses.replace(settings, uncertainty=Covariance(feature_kind="one-hot"))
     with pytest.raises(UsageError, match="discrete"):
         train(settings, out=tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
