@@ -39,7 +39,8 @@ class InjectTransitions(BaseCallback):
     def _on_step(self) -> bool:
         for popped in self.training_env.env_method("pop_transitions"):
             self._waiting += popped
-        buffer: Any = self.model.replay_buffer  # type: ignore[attr-defined]
+        model: Any = self.model  # its base class knows of no replay buffer
+        buffer = model.replay_buffer
         while len(self._waiting) >= buffer.n_envs:
             batch, self._waiting = (
                 self._waiting[: buffer.n_envs],
