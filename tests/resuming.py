@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from uflp.training.settings import RunSettings
 _SHORT: dict[str, dict[str, Any]] = {
     "deep": {"size": 6, "history_size": 150},
     "swingup": {"max_time": 0.3},
+    "gym": {"history_size": 40},
     "atari": {"max_frames": 120, "rollout_limit": 13, "history_size": 30, "min_replay": 16},
 }
 
@@ -28,7 +30,7 @@ def small(preset: str, agent: str, uncertainty: str, **more: Any) -> RunSettings
         values["members"] = 3
     if uncertainty == "covariance":
         values["feature_size"] = 20
-    values |= _SHORT[preset.partition("/")[0].partition("-")[0]]
+    values |= _SHORT[re.split("[-/:]", preset)[0]]
     return resolve(preset, agent=agent, uncertainty=uncertainty, overrides=values | more)
 
 
@@ -60,7 +62,7 @@ def stopped_rows(settings: RunSettings, folder: Path, stops: Sequence[int]) -> l
                 raise StoppedError
 
         try:
-            rows_of(run, rows, pause=pause)
+            return rows_of(run, rows, pause=pause)
         except StoppedError:
             continue
-    return rows
+    raise AssertionError("the last run had no reason to stop")

@@ -32,6 +32,8 @@ STOPS = (7, 97, 97, 151, 233)
         ("deep-sea", "pi-bonus", "counts", {"stochastic": True}),
         ("swingup", "ddqn-bonus", "covariance", {"batch": None}),
         ("swingup", "pi", "covariance", {}),
+        ("gym:CartPole-v1", "ddqn", "counts", {}),
+        ("gym:Taxi-v4", "ddqn-bonus", "counts", {"strategy": "replay"}),
     ],
 )
 def test_a_stopped_run_gives_the_rows_of_one_that_was_not(

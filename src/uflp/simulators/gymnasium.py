@@ -111,9 +111,13 @@ class GymnasiumSimulator(Simulator):
         return self.env.unwrapped
 
     @property
-    def replayed(self) -> int:  # type: ignore[override]
+    def replayed(self) -> int:
         """Steps that restores have cost so far; they count as queries."""
         return self.strategy.replayed
+
+    @replayed.setter
+    def replayed(self, steps: int) -> None:
+        self.strategy.replayed = steps
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
