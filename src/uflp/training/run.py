@@ -10,15 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from uflp import spaces
-from uflp.collection import (
-    Actor,
-    FailedRolloutError,
-    Lineage,
-    Rollout,
-    Start,
-    UncertaintyFirst,
-)
-from uflp.memory import FrameReplay, History, MonteCarlo, Nothing, NStep, Replay, Targets
+from uflp.collection import Actor, FailedRolloutError, Lineage, Rollout, Start
 from uflp.randomness import Randomness
 from uflp.state import State, Stateful, number
 from uflp.training.compiled import compiled, learner_state, loaded_learner, predict
@@ -26,11 +18,16 @@ from uflp.training.evaluation import evaluate, greedy, uniform
 from uflp.training.exploration import Exploration
 from uflp.training.settings import RunSettings
 from uflp.training.tally import BadNumberError, Tally, require_finite
-from uflp.types import RunError, Transition, UsageError
-from uflp.uncertainty import Uncertainty
+from uflp.training.wiring import (
+    make_history,
+    make_replay,
+    make_rule,
+    make_targets,
+    make_uncertainty,
+)
+from uflp.types import RunError, Transition
 
 Row = dict[str, Any]
-
 
 PATIENCE = 10
 """Rollouts in a row that a simulator may fail in before the run gives up."""
@@ -65,19 +62,16 @@ class Run:
         actions = spaces.actions(self.simulator.action_space)
         self._dtype = spaces.layout(space)[1]
         self._floats = np.issubdtype(self._dtype, np.floating)
-        replay = FrameReplay if spaces.has_images(space) else Replay
-        self.replay = replay(space, min(loop.replay_size, loop.queries))
+        self.replay = make_replay(settings, space)
         self.agent, self._learn_and_look = compiled(
             settings.learner, space, actions, self.replay.row
         )
         self.learner = self.agent.init(jax.random.key(self.randomness.integer("agent")))
-        self.uncertainty: Uncertainty | None = None
-        if settings.uncertainty is not None:
-            seed = self.randomness.integer("uncertainty")
-            self.uncertainty = settings.uncertainty.make(space, actions, seed)
-        self.history, self.rule = self._local_access(actions)
+        self.uncertainty = make_uncertainty(settings, space, actions, self.randomness)
+        self.history = make_history(settings, self.simulator, self.uncertainty)
+        self.rule = make_rule(settings, self.history, self.uncertainty, self.predict, actions)
+        self.targets = make_targets(settings, self.agent.target, self.replay, self._value)
         learns = self.agent.target != "none"
-        self.targets = self._targets()
         self._policy = greedy(self.predict) if learns else uniform(actions)
         self.lineage = Lineage() if self.simulator.replayable else None
         actor = Actor(
@@ -277,41 +271,6 @@ class Run:
             "positive_rewards": self.tally.positive_rewards,
             **self.simulator.metrics(),
         }
-
-    def _local_access(self, actions: int) -> tuple[History | None, UncertaintyFirst | None]:
-        """Makes the history and the restart rule; under online access there are none."""
-        loop = self.settings.loop
-        if self.settings.access == "online" or self.uncertainty is None:
-            return None, None
-        history = History(
-            self.simulator.stamp,
-            key_shape=self.uncertainty.key_shape,
-            key_dtype=self.uncertainty.key_dtype,
-            width=self.simulator.snapshot_width,
-            entries=loop.history_size,
-            nbytes=loop.history_bytes,
-            portable=self.simulator.portable,
-        )
-        rule = UncertaintyFirst(
-            history,
-            self.uncertainty,
-            self.predict,
-            actions=actions,
-            batch=loop.batch,
-            kind=loop.restart,
-        )
-        return history, rule
-
-    def _targets(self) -> Targets:
-        """Makes what turns transitions into rows of replay, as the agent needs them."""
-        loop = self.settings.loop
-        if self.agent.target == "none":
-            return Nothing()
-        if self.agent.target == "return":
-            if not isinstance(self.replay, Replay):
-                raise UsageError(f"{self.settings.agent} does not learn from images: choose ddqn")
-            return MonteCarlo(self.replay, loop.discount, self._value)
-        return NStep(self.replay, loop.discount, loop.n_step, loop.reward_clip)
 
     def _value(self, observation: Any) -> float:
         """Returns max Q of a state, for returns that were cut short."""
