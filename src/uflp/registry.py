@@ -42,8 +42,16 @@ class Registry(Mapping[str, Any]):
 
 
 def unknown(kind: str, name: str, choices: Iterable[str]) -> str:
-    """Returns the sentence for a name that does not exist: the nearest ones first, then all."""
+    """Returns the sentence for a name that does not exist: the nearest ones first, then all.
+
+    Of very many, the first few stand for all.
+    """
     names = list(choices)
     near = difflib.get_close_matches(name, names, n=3)
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    if len(names) > _MANY:
+        names[_FEW:] = [f"… ({len(names)} in all)"]
     return f"unknown {kind} {name!r}: {hint}choose from {', '.join(names)}"
+
+
+_MANY, _FEW = 50, 10
