@@ -74,7 +74,7 @@ def run_jobs(jobs: Sequence[Job]) -> Iterator[dict[str, Any]]:
             with Interruption(at_once=True):
                 for future in as_completed(futures):
                     yield future.result()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Interrupted):
             # A signal may have come to this process alone.
             for child in multiprocessing.active_children():
                 if child.pid is not None:
@@ -98,6 +98,6 @@ def _run(job: Job) -> dict[str, Any]:
         return train(
             job.settings, out=job.folder, stop_at_return=job.stop_at_return, resume=resume
         ).summary
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Interrupted):
         _stopping = True
         raise

@@ -12,8 +12,10 @@ from typing import Any
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Interrupted(KeyboardInterrupt):
+class Interrupted(BaseException):
     """A signal asked for the end.
+
+    Not a `KeyboardInterrupt`, which the library behind the command line takes for its own.
 
     Attributes:
         exit_code: 128 + the number of the signal, as shells have it.
