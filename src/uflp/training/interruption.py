@@ -15,6 +15,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class Interrupted(BaseException):
     """A signal asked for the end.
 
+    Not a `KeyboardInterrupt`, which the library behind the command line takes for its own.
+
     Attributes:
         exit_code: 128 + the number of the signal, as shells have it.
         signal: the number itself.
