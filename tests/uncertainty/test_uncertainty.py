@@ -158,6 +158,7 @@ def test_one_hot_features_make_the_covariance_count() -> None:
 
 @pytest.mark.parametrize("space", [IDS(10), VECTORS])
 def test_the_blocks_of_actions_share_nothing(space: gymnasium.Space) -> None:
+    space.seed(0)
     for size in (1, 4):
         covariance = Covariance(feature_size=size, bandwidth=3.0).make(space, 2, seed=0)
         keys = np.stack([np.asarray(space.sample()) for _ in range(5)]).astype(covariance.key_dtype)
@@ -251,6 +252,7 @@ def test_features_are_a_function_of_the_seed() -> None:
 def test_disagreement_is_the_standard_deviation_over_members(space: gymnasium.Space) -> None:
     disagreement = EnsembleStd().make(space, 4, seed=0)
     values = np.random.default_rng(0).normal(size=(5, 3, 4)).astype(np.float32)
+    space.seed(0)
     keys = np.stack([np.asarray(space.sample()) for _ in range(3)])
 
     def predict(observations: np.ndarray) -> np.ndarray:
