@@ -111,3 +111,16 @@ def test_members_agree_where_there_is_data_and_differ_where_there_is_none():
 def test_bad_settings_are_refused(wrong):
     with pytest.raises(UsageError, match=next(iter(wrong))):
         BootDDQN(**wrong)
+
+
+def test_hubers_loss_holds_for_every_member():
+    space = gymnasium.spaces.Discrete(4)
+    ids, zeros = np.zeros(8, np.int32), np.zeros(8, np.float32)
+    batch = Batch(ids, ids, np.full(8, 100, np.float32), zeros, ids)
+    losses = []
+    for huber in (None, 1.0):
+        agent = BootDDQN(hidden=(4,), members=2, prior_scale=0.0, huber=huber).make(space, 2)
+        losses.append(float(agent.update(agent.init(jax.random.key(0)), batch)[1]))
+    # Errors near 100: their square, and their size less one half.
+    assert losses[0] == pytest.approx(100**2, rel=0.1)
+    assert losses[1] == pytest.approx(99.5, rel=0.05)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from uflp.agents.base import Agent
-from uflp.agents.ddqn import DDQN, double_q_step
+from uflp.agents.ddqn import DDQN, double_q_step, penalty_of
 from uflp.agents.networks import make_q_function
 from uflp.agents.q_function import MEMBERS, QState
 from uflp.types import Batch, UsageError
@@ -75,7 +75,9 @@ def make_boot_ddqn(config: BootDDQN, space: gymnasium.Space, actions: int) -> Ag
 
     def update(learner: BootLearner, batch: Batch) -> tuple[BootLearner, jax.Array]:
         def member(state: QState, prior: Any) -> tuple[QState, jax.Array]:
-            return double_q_step(q, state, batch, lambda seen: scaled_prior(prior, seen))
+            return double_q_step(
+                q, state, batch, lambda seen: scaled_prior(prior, seen), penalty_of(config.huber)
+            )
 
         states, losses = q.fit_members(member, *learner)
         return BootLearner(states, learner.prior), jnp.mean(losses)

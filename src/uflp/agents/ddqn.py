@@ -14,12 +14,12 @@ import optax
 from uflp.agents import losses
 from uflp.agents.base import Agent
 from uflp.agents.networks import make_q_function
-from uflp.agents.q_function import Fitting, QFunction, QState
+from uflp.agents.q_function import QFunction, QState, TargetFitting
 from uflp.types import Batch, UsageError
 
 
 @dataclass(frozen=True)
-class DDQN(Fitting):
+class DDQN(TargetFitting):
     """Double deep Q-network.
 
     Attributes:
@@ -32,15 +32,12 @@ class DDQN(Fitting):
             squares them all.
     """
 
-    target_period: int = 4
     huber: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.huber is not None and not self.huber > 0:
             raise UsageError(f"huber must be positive or none, not {self.huber}")
-        if self.target_period < 1:
-            raise UsageError(f"target_period must be at least 1, not {self.target_period}")
 
     def make(self, space: gymnasium.Space, actions: int) -> Agent:
         """Returns the agent for an observation space and a number of actions."""

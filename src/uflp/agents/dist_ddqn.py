@@ -12,12 +12,12 @@ import numpy as np
 from uflp.agents import losses
 from uflp.agents.base import Agent
 from uflp.agents.networks import make_q_function
-from uflp.agents.q_function import Fitting, QState
+from uflp.agents.q_function import QState, TargetFitting
 from uflp.types import Batch, UsageError
 
 
 @dataclass(frozen=True)
-class DistDDQN(Fitting):
+class DistDDQN(TargetFitting):
     """Double DQN that learns the distribution of returns.
 
     Attributes:
@@ -31,15 +31,12 @@ class DistDDQN(Fitting):
         v_max: the highest of them.
     """
 
-    target_period: int = 4
     atoms: int = 201
     v_min: float = -1.0
     v_max: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.target_period < 1:
-            raise UsageError(f"target_period must be at least 1, not {self.target_period}")
         if self.atoms < 2:
             raise UsageError(f"atoms must be at least 2, not {self.atoms}")
         if not self.v_min < self.v_max:

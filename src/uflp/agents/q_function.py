@@ -41,6 +41,26 @@ class Fitting:
             raise UsageError(f"hidden needs one or more positive widths, not {self.hidden}")
 
 
+@dataclass(frozen=True)
+class TargetFitting(Fitting):
+    """How a Q-function is fitted that has a target network.
+
+    Attributes:
+        hidden: widths of the hidden layers.
+        learning_rate: step size of Adam.
+        max_gradient_norm: gradients longer than this are shortened to it.
+        adam_epsilon: what Adam adds to the root of a gradient's second moment.
+        target_period: SGD steps between copies of the parameters into the target.
+    """
+
+    target_period: int = 4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.target_period < 1:
+            raise UsageError(f"target_period must be at least 1, not {self.target_period}")
+
+
 class QState(NamedTuple):
     """The state of a Q-function.
 

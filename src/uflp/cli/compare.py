@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from uflp.cli.words import make_missing, read_pairs, tell_skipped
-from uflp.types import UsageError
+from uflp.cli.words import folder_name, make_missing, read_overrides, tell_skipped
 
 
 def compare(
@@ -43,13 +42,11 @@ def compare(
     """
     from uflp.experiments.comparison import comparison_jobs
 
-    overrides = read_pairs([*(set_ or []), *(settings or [])])
-    if queries is not None:
-        if "queries" in overrides:
-            raise UsageError("queries is set twice")
-        overrides["queries"] = queries
+    overrides = read_overrides([*(set_ or []), *(settings or [])], queries)
     if out is None:
-        words = [preset, agent or "default", *((uncertainty and [uncertainty]) or [])]
+        words = [folder_name(preset), agent or "default"]
+        if uncertainty is not None:
+            words.append(uncertainty)
         words += [f"{key}={value}".replace("/", "-") for key, value in overrides.items()]
         out = Path("runs") / "compare" / "-".join(words)
     jobs = comparison_jobs(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from uflp.cli.words import folder_name, make_missing, read_pairs
+from uflp.cli.words import folder_name, make_missing, read_overrides
 from uflp.types import UsageError
 
 
@@ -73,9 +73,7 @@ def sweep(
     from uflp.report.sweeps import write_ranking
 
     out = out or Path("runs") / "sweeps" / f"{folder_name(preset)}-{agent or 'default'}-{access}"
-    overrides = read_pairs(set_ or [])
-    if queries is not None:
-        overrides["queries"] = queries
+    overrides = read_overrides(set_ or [], queries)
     jobs = grid_jobs(
         preset,
         parse_vary(vary),

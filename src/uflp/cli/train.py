@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from uflp.cli.words import folder_name, read_pairs, sentence
+from uflp.cli.words import folder_name, read_overrides, sentence
 from uflp.types import UsageError
 
 
@@ -74,11 +74,7 @@ def train(
         raise UsageError("--seed names one seed and --seeds a number of them: give one of the two")
     if seeds is not None and seeds < 1:
         raise UsageError(f"--seeds must be at least 1, not {seeds}")
-    overrides = read_pairs([*(set_ or []), *(settings or [])])
-    if queries is not None:
-        if "queries" in overrides:
-            raise UsageError("queries is set twice")
-        overrides["queries"] = queries
+    overrides = read_overrides([*(set_ or []), *(settings or [])], queries)
     resolved = resolve(
         preset,
         agent=agent,

@@ -26,6 +26,16 @@ def read_pairs(words: list[str]) -> dict[str, Any]:
     return pairs
 
 
+def read_overrides(words: list[str], queries: int | None) -> dict[str, Any]:
+    """Reads KEY=VALUE words, and `--queries`, which is a key with an option of its own."""
+    overrides = read_pairs(words)
+    if queries is not None:
+        if "queries" in overrides:
+            raise UsageError("queries is set twice")
+        overrides["queries"] = queries
+    return overrides
+
+
 def tell_skipped(skipped: Sequence[tuple[Path, str]]) -> None:
     """Says on standard error what a report leaves out, and why."""
     for path, reason in skipped[:_MOST]:
