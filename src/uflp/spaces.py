@@ -32,8 +32,15 @@ def ids(space: gymnasium.Space) -> int | None:
     return int(space.n) if isinstance(space, gymnasium.spaces.Discrete) else None
 
 
-def has_images(space: gymnasium.Space) -> bool:
-    """Returns whether observations are stacks of images, uint8 [K, H, W]."""
-    if not isinstance(space, gymnasium.spaces.Box):
-        return False
-    return space.dtype == np.uint8 and len(space.shape) == 3
+class Frames(gymnasium.spaces.Box):
+    """Stacks of images, uint8 [K, H, W]: a step drops the first and adds one at the end.
+
+    Any other Box of bytes is just numbers, also an image whose last axis is its colours.
+    """
+
+    def __init__(self, shape: tuple[int, int, int]):
+        super().__init__(0, 255, shape, np.uint8)
+
+    def __repr__(self) -> str:
+        """Returns another word than that of an equal Box."""
+        return f"Frames{self.shape}"

@@ -13,10 +13,11 @@ from uflp.agents.conv import TORSO, convolve, make_conv, torso
 from uflp.agents.ddqn import DDQN, penalty_of
 from uflp.agents.networks import make_q_function
 from uflp.agents.q_function import Fitting
+from uflp.spaces import Frames
 from uflp.types import Batch, UsageError
 
 SHAPE = (4, 44, 36)
-IMAGES = gymnasium.spaces.Box(0, 255, SHAPE, np.uint8)
+IMAGES = Frames(SHAPE)
 
 
 @pytest.mark.parametrize(("side", "stride"), [(8, 4), (4, 2), (3, 1)])

@@ -10,9 +10,10 @@ import pytest
 
 from uflp.agents.batches import unpack
 from uflp.memory import FrameReplay, NStep, Replay
+from uflp.spaces import Frames
 from uflp.types import Batch, Transition, UsageError
 
-IMAGES = gymnasium.spaces.Box(0, 255, (4, 16, 20), np.uint8)
+IMAGES = Frames((4, 16, 20))
 IDS = gymnasium.spaces.Discrete(1000)
 
 

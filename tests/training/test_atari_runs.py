@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -11,8 +12,11 @@ import uflp
 from uflp.collection import Actor
 from uflp.experiments.presets import PRESETS
 from uflp.experiments.resolve import resolve
+from uflp.memory import FrameReplay, Replay
 from uflp.randomness import Randomness
+from uflp.spaces import Frames
 from uflp.training.run import Run
+from uflp.training.wiring import make_replay
 
 SHORT: dict[str, Any] = {"queries": 60, "eval_period": 30, "max_frames": 80, "rollout_limit": 12}
 CLOCKS = ("wall_seconds",)
@@ -138,3 +142,11 @@ def test_an_agent_learns_from_images_with_intrinsic_reward() -> None:
     # Each rollout's last two queries give shorter rows, so that there is one for each query.
     assert 24 - 2 <= result.metrics["replay_size"][-1] <= 24
     assert result.settings.loop.p_init == 0.7
+
+
+def test_only_stacks_of_frames_are_stored_as_such() -> None:
+    """A coloured image has the shape of a stack, but its rows are not frames that move on."""
+    settings = resolve("deep-sea", overrides={"queries": 200})
+    image = gymnasium.spaces.Box(0, 255, (7, 7, 3), np.uint8)
+    assert type(make_replay(settings, image)) is Replay
+    assert type(make_replay(settings, Frames((7, 7, 3)))) is FrameReplay

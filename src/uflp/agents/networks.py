@@ -36,7 +36,7 @@ def make_q_function(
                 f"on numbered observations adam_epsilon is {EPSILON}, not {fitting.adam_epsilon}"
             )
         return make_lookup(fitting, int(space.n), actions, target_period=target_period)
-    if isinstance(space, gymnasium.spaces.Box) and spaces.has_images(space):
+    if isinstance(space, spaces.Frames):
         return make_conv(fitting, space.shape, actions, target_period=target_period)
     if isinstance(space, gymnasium.spaces.Box):
         # Pixels come as bytes, which are too large for a network as they are.

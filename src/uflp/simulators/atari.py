@@ -17,6 +17,7 @@ from uflp.simulators import atari_screen
 from uflp.simulators.atari_screen import Screen
 from uflp.simulators.atari_snapshot import Codec, GameState
 from uflp.simulators.base import Simulator
+from uflp.spaces import Frames
 from uflp.state import State
 from uflp.types import UsageError
 
@@ -88,7 +89,7 @@ class AtariSimulator(Simulator):
         self._action = 0
         self._cells: set[int] = set()
         self._best = self._best_by_bug = 0.0
-        self.observation_space = spaces.Box(0, 255, self._first.shape, np.uint8)
+        self.observation_space = Frames(self._first.shape)
         self.action_space = spaces.Discrete(len(self._emulator.getLegalActionSet()))
         self.stamp = (
             f"atari/1 game={settings.game} sticky={settings.sticky} "

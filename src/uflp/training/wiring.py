@@ -20,7 +20,7 @@ from uflp.uncertainty.base import Predict
 
 def make_replay(settings: RunSettings, space: gymnasium.Space) -> Replay | FrameReplay:
     """Makes the replay that suits the observations, no larger than the budget can fill."""
-    kind = FrameReplay if spaces.has_images(space) else Replay
+    kind = FrameReplay if isinstance(space, spaces.Frames) else Replay
     return kind(space, min(settings.loop.replay_size, settings.loop.queries))
 
 
