@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +24,39 @@ RUNS: dict[str, dict[str, Any]] = {
     "swingup, covariance": {"preset": "swingup", "uncertainty": "covariance"},
 }
 
+NEVER = 10**9
+
+PLAY = {
+    **{"queries": NEVER, "eval_period": NEVER, "sgd_period": NEVER, "epsilon": 1.0},
+    **{"checkpoint_period": 1, "history_size": 100_000},
+}
+"""Random play that is kept as if it were learned from; every state goes to the history."""
+
 
 def measure() -> dict[str, Any]:
     """Returns, of each run, what its first checkpoint takes and what a later one does."""
-    return {name: _measure(Run(resolve(**run))) for name, run in RUNS.items()}
+    outcomes = {}
+    for name, settings in RUNS.items():
+        run = Run(resolve(**settings))
+        run.simulator.reset(seed=0)
+        run.rollout.over = False
+        run.rollout.observation = run.simulator.observation_space.sample()
+        outcomes[name] = _measure(run, 1_000_000, _fill)
+    # What images and emulators compress to, only real ones tell.
+    montezuma = Run(resolve("atari/montezuma-revenge", overrides=PLAY))
+    outcomes["montezuma, counts"] = _measure(montezuma, 110_000, _play)
+    return outcomes
 
 
-def _measure(run: Run) -> dict[str, Any]:
-    run.simulator.reset(seed=0)
-    run.rollout.over = False
-    run.rollout.observation = run.simulator.observation_space.sample()
-    _fill(run, 1_000_000)
+def _measure(run: Run, rows: int, fill: Callable[[Run, int], None]) -> dict[str, Any]:
+    """Fills a run's buffers, saves it, adds some more and saves it again."""
+    fill(run, rows)
     outcome: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         checkpoints = Checkpoints(Path(folder))
         for number, name in enumerate(("first", "second", "later")):
             if number == 2:
-                _fill(run, NEW_ROWS)
+                fill(run, NEW_ROWS)
             saved = checkpoints.save(run.state())
             if name != "second":  # it fills the other folder, as the first did its own
                 outcome[f"{name} (s)"] = round(saved.seconds, 3)
@@ -57,3 +75,20 @@ def _fill(run: Run, rows: int) -> None:
     snapshot = run.simulator.save()
     for _ in range(min(rows, run.settings.loop.history_size)):
         run.history.add(snapshot, observation)
+
+
+class _EnoughError(Exception):
+    """Ends play."""
+
+
+def _play(run: Run, queries: int) -> None:
+    """Makes queries, as a run does, and stops where it can be saved."""
+    until = run.queries + queries
+
+    def pause() -> None:
+        if run.queries == until:
+            raise _EnoughError
+
+    with contextlib.suppress(_EnoughError):
+        for _ in run.train(pause):
+            pass

@@ -21,6 +21,7 @@ STOPS = (7, 97, 97, 240)
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "deep-sea": [{}, {"stochastic": True, "restart": "state"}],
     "swingup": [{}, {"batch": None, "rollout_limit": 7}],
+    "atari/montezuma-revenge": [{}, {"n_step": 1, "history_bytes": 40_000}],
 }
 
 

@@ -1,0 +1,5 @@
+"""`python -m uflp` is the command `uflp`."""
+
+from uflp.cli import main
+
+main()
