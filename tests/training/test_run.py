@@ -25,7 +25,7 @@ from uflp.training.run import BadNumberError, Run, SimulatorFailedError
 from uflp.training.saving import Saver
 from uflp.training.settings import LoopSettings, RunSettings
 from uflp.training.train import train
-from uflp.types import Batch, UsageError
+from uflp.types import Batch, RunError, UsageError
 from uflp.uncertainty.counts import Counts
 from uflp.uncertainty.covariance import Covariance
 
@@ -402,6 +402,13 @@ def test_a_simulator_that_keeps_failing_ends_the_run_which_is_saved(tmp_path: Pa
     assert again.summary["queries"] == 200
     assert again.summary["dropped_rollouts"] == 11
     assert [row["queries"] for row in read_metrics(tmp_path / "run")] == ["50", "100", "150", "200"]
+
+
+def test_a_simulator_that_fails_in_an_evaluation_ends_the_run_with_its_own_words() -> None:
+    run = Run(corridor_run(corridor=Corridor(length=6)))
+    run.evaluation_simulator = Corridor(length=6, raises=(3, 10**6)).make(0)
+    with pytest.raises(RunError, match=r"failed in an evaluation.*stalled"):
+        next(run.train())
 
 
 # Records

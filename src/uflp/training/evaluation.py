@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from uflp.simulators.base import Simulator
+from uflp.types import RunError
 from uflp.uncertainty.base import Predict
 
 Watch = Callable[[Simulator], None]
 """Called with the simulator at every state of an evaluation."""
 Policy = Callable[[Any, np.random.Generator], int]
 """An action for an observation."""
+
+
+class FailedEvaluationError(RunError):
+    """The simulator raised an error in an evaluation."""
 
 
 class Evaluation(NamedTuple):
@@ -35,16 +41,27 @@ def evaluate(
     watch = watch or (lambda simulator: None)
     returns = np.zeros(episodes)
     for episode in range(episodes):
-        observation, _ = simulator.reset(seed=int(rng.integers(2**32)))
+        with _told():
+            observation, _ = simulator.reset(seed=int(rng.integers(2**32)))
         watch(simulator)
         over = False
         while not over:
             action = policy(observation, rng)
-            observation, reward, terminated, truncated, _ = simulator.step(action)
+            with _told():
+                observation, reward, terminated, truncated, _ = simulator.step(action)
             watch(simulator)
             returns[episode] += reward
             over = terminated or truncated
     return Evaluation(float(returns.mean()), float(returns.std()), episodes)
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """Tells apart what the simulator raises from errors of ours."""
+    try:
+        yield
+    except Exception as error:
+        raise FailedEvaluationError(f"the simulator failed in an evaluation: {error!r}") from error
 
 
 def greedy(predict: Predict) -> Policy:
