@@ -126,7 +126,9 @@ def test_every_game_is_a_preset() -> None:
     pytest.importorskip("ale_py")
     settings = resolve("atari/breakout", agent="random")
     assert settings.simulator.game == "breakout"
-    assert settings.loop.rollout_limit is None
+    assert (settings.loop.rollout_limit, settings.loop.batch) == (100, None)
+    assert resolve("atari/breakout", agent="random", access="online").loop.rollout_limit is None
+    assert resolve("atari/montezuma-revenge", agent="random").loop.rollout_limit == 100
     with pytest.raises(uflp.UsageError, match="did you mean 'breakout'"):
         resolve("atari/brekout")
     with pytest.raises(uflp.UsageError, match="did you mean 'atari/venture'"):

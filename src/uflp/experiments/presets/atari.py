@@ -19,6 +19,10 @@ _ATARI_DIST = Rule(
     agents=("dist-ddqn",),
 )
 
+# Random actions lead nowhere in the long run: many short rollouts, each from where the agent has been
+# least.
+_ATARI_RANDOM = Rule({"rollout_limit": 100, "batch": None}, agents=("random",), access="local")
+
 
 def atari(summary: str, game: str, *rules: Rule, **values: Any) -> Preset:
     """Returns the settings of one Atari game, where those of all games are the paper's table."""
@@ -57,7 +61,12 @@ def atari(summary: str, game: str, *rules: Rule, **values: Any) -> Preset:
             "eval_episodes": 1,
         }
         | values,
-        rules=(Rule({"p_init": 0.7}, agents=("ddqn-intrinsic",)), _ATARI_DIST, *rules),
+        rules=(
+            Rule({"p_init": 0.7}, agents=("ddqn-intrinsic",)),
+            _ATARI_DIST,
+            *rules,
+            _ATARI_RANDOM,
+        ),
     )
 
 
