@@ -19,8 +19,7 @@ _ATARI_DIST = Rule(
     agents=("dist-ddqn",),
 )
 
-# Random actions lead nowhere in the long run: many short rollouts, each from where the agent has been
-# least.
+# Random actions lead nowhere in the long run: many short rollouts, each from the rarest cell.
 _ATARI_RANDOM = Rule({"rollout_limit": 100, "batch": None}, agents=("random",), access="local")
 
 
