@@ -71,8 +71,8 @@ def _race(
         entries=size,
     )
 
-    def score(keys: np.ndarray) -> np.ndarray:
-        return uncertainty.score(keys, _no_ensemble).max(axis=-1)
+    def score(entries: np.ndarray) -> np.ndarray:
+        return uncertainty.score(history.keys(entries), _no_ensemble).max(axis=-1)
 
     bounds = Bounds(history, uncertainty.ids, score)
     snapshot = Snapshot("benchmark", b"x", 0.0)
@@ -94,7 +94,7 @@ def _race(
     for _ in range(5):
         bounds.best(rng)
 
-    sample = history.keys(history.live()[:SCANNED])
+    sample = history.live()[:SCANNED]
 
     def scan_some() -> int:
         score(sample)

@@ -48,6 +48,7 @@ class Transition(NamedTuple):
         terminated: the task ended here; there is no value beyond.
         truncated: the rollout ended here, the task did not; values bootstrap through.
         intrinsic: what is added to the reward when learning.
+        next_mask: which actions were allowed then, bool [A]; None where all are, or none is left.
     """
 
     observation: Any
@@ -57,6 +58,7 @@ class Transition(NamedTuple):
     terminated: bool
     truncated: bool
     intrinsic: float = 0.0
+    next_mask: Any = None
 
 
 class Batch(NamedTuple):
@@ -68,6 +70,8 @@ class Batch(NamedTuple):
         reward: float32 [B]; for agents that learn from returns, the return.
         discount: float32 [B]; what multiplies the value of `next_observation`, 0 at a terminal.
         next_observation: [B, ...].
+        next_mask: uint8 [B, A], 0 for each action that is not allowed there; None if all always
+            are.
     """
 
     observation: Any
@@ -75,3 +79,4 @@ class Batch(NamedTuple):
     reward: Any
     discount: Any
     next_observation: Any
+    next_mask: Any = None

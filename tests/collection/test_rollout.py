@@ -78,10 +78,10 @@ def test_a_rollout_from_the_beginning_saves_every_state_but_the_terminal_one() -
     collection = Collection(Corridor(length=5))
     transitions = collection.collect(Start())
     assert [tuple(transition) for transition in transitions] == [
-        (0, 1, 0.0, 1, False, False, 0.0),
-        (1, 1, 0.0, 2, False, False, 0.0),
-        (2, 1, 0.0, 3, False, False, 0.0),
-        (3, 1, 1.0, 4, True, False, 0.0),
+        (0, 1, 0.0, 1, False, False, 0.0, None),
+        (1, 1, 0.0, 2, False, False, 0.0, None),
+        (2, 1, 0.0, 3, False, False, 0.0, None),
+        (3, 1, 1.0, 4, True, False, 0.0, None),
     ]
     assert collection.states() == [0, 1, 2, 3]
     assert collection.simulator.called("restore") == []

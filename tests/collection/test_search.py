@@ -43,7 +43,9 @@ class VectorCounts:
     def score(self, keys: np.ndarray, predict: object) -> np.ndarray:
         return self._table.score(keys[:, 0].astype(int), no_predict)
 
-    def score_states(self, keys: np.ndarray, predict: object) -> np.ndarray:
+    def score_states(
+        self, keys: np.ndarray, predict: object, allowed: np.ndarray | None = None
+    ) -> np.ndarray:
         return self._table.score_states(keys[:, 0].astype(int), no_predict)
 
 
@@ -300,8 +302,8 @@ def test_a_loaded_search_draws_like_the_saved_one(
     rng = np.random.default_rng(0)
     scores = np.full(IDS, 5.0)
 
-    def score(keys: np.ndarray) -> np.ndarray:
-        return scores[keys]
+    def score(entries: np.ndarray) -> np.ndarray:
+        return scores[history.keys(entries)]
 
     history = History("probe", width=4, entries=700)
     saved = kind(history, ids, score)

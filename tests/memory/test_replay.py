@@ -107,7 +107,7 @@ def returns(replay: Replay) -> dict[int, float]:
 
 def test_monte_carlo_returns_of_a_terminated_rollout_by_hand() -> None:
     replay = Replay(IDS, 10)
-    targets = MonteCarlo(replay, 0.5, lambda observation: 1e9)
+    targets = MonteCarlo(replay, 0.5, lambda observation, mask: 1e9)
     targets.add(transition(0, 1.0))
     targets.add(transition(1, 2.0, intrinsic=2.0))
     assert len(replay) == 0, "a return is not known before its rollout has ended"
@@ -120,7 +120,7 @@ def test_monte_carlo_returns_of_a_terminated_rollout_by_hand() -> None:
 
 def test_monte_carlo_bootstraps_where_a_rollout_was_truncated() -> None:
     replay = Replay(IDS, 10)
-    targets = MonteCarlo(replay, 0.5, lambda observation: 100.0 * observation)
+    targets = MonteCarlo(replay, 0.5, lambda observation, mask: 100.0 * observation)
     targets.add(transition(0, 1.0))
     targets.add(transition(1, 2.0))
     targets.add(transition(2, 4.0, truncated=True))
@@ -131,7 +131,7 @@ def test_monte_carlo_bootstraps_where_a_rollout_was_truncated() -> None:
 @pytest.mark.parametrize("end", ["terminated", "truncated"])
 def test_returns_never_cross_a_restart(end: str) -> None:
     replay = Replay(IDS, 10)
-    targets = MonteCarlo(replay, 1.0, lambda observation: 0.0)
+    targets = MonteCarlo(replay, 1.0, lambda observation, mask: 0.0)
     targets.add(transition(0, 1.0))
     targets.add(transition(1, 1.0, **{end: True}))
     targets.add(transition(10, 5.0))

@@ -17,10 +17,10 @@ def unpack(sample: Any, row: np.dtype) -> Batch:
         sample: uint32 [B, words of a row], as `Replay.sample` draws it.
         row: the layout of a row, each column beginning at a word.
     """
-    assert row.fields is not None, "a row has columns"
+    assert row.names is not None and row.fields is not None, "a row has columns"
     word = sample.dtype.itemsize
     columns = []
-    for name in Batch._fields:
+    for name in row.names:
         kind, start, *_ = row.fields[name]
         words = sample[:, start // word : -(-(start + kind.itemsize) // word)]
         values = jax.lax.bitcast_convert_type(words, kind.base).reshape(len(sample), -1)

@@ -82,7 +82,9 @@ def double_q_step(
         The new state, and the loss.
     """
     next_prior = prior(batch.next_observation)
-    q_t_selector = q.values(state, batch.next_observation) + next_prior
+    q_t_selector = losses.allowed(
+        q.values(state, batch.next_observation) + next_prior, batch.next_mask
+    )
     q_t_value = q.target_values(state, batch.next_observation) + next_prior
 
     def loss(values: jax.Array) -> jax.Array:

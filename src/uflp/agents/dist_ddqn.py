@@ -65,7 +65,9 @@ def make_dist_ddqn(config: DistDDQN, space: gymnasium.Space, actions: int) -> Ag
         return mean(q.values(learner, observations))[None]
 
     def update(learner: QState, batch: Batch) -> tuple[QState, jax.Array]:
-        q_t_selector = mean(q.values(learner, batch.next_observation))
+        q_t_selector = losses.allowed(
+            mean(q.values(learner, batch.next_observation)), batch.next_mask
+        )
         logits_t = by_action(q.target_values(learner, batch.next_observation))
 
         def loss(logits: jax.Array) -> jax.Array:

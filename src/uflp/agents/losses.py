@@ -63,6 +63,16 @@ def categorical_double_q(
     return -jnp.sum(target * log_p)
 
 
+def allowed(q: jax.Array, mask: jax.Array | None) -> jax.Array:
+    """Returns values [..., A] for an action to be chosen by: −∞ where it is not allowed.
+
+    Args:
+        q: [..., A] values.
+        mask: [..., A], 0 for each action that is not allowed; None allows all.
+    """
+    return q if mask is None else jnp.where(mask != 0, q, -jnp.inf)
+
+
 def _projected(returns: jax.Array, probabilities: jax.Array, atoms: jax.Array) -> jax.Array:
     """Shares the probability [N] of any returns [N] out among the atoms [N] on either side."""
     gap = atoms[1] - atoms[0]

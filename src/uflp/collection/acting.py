@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from uflp import masks
 from uflp.randomness import Randomness
 from uflp.state import State, StateError, number
 from uflp.uncertainty.base import Predict, Uncertainty
@@ -58,21 +59,22 @@ class Actor:
         self._member = int(rng.integers(self._members)) if self._members > 1 else 0
         self._last = None
 
-    def act(self, observation: Any, key: Any, query: int) -> int:
-        """Returns an action for an observation and its uncertainty key."""
+    def act(self, observation: Any, key: Any, query: int, mask: np.ndarray | None = None) -> int:
+        """Returns an action for an observation, its uncertainty key and its mask."""
         if self._epsilon:
             rng = self._randomness.at("act", query)
             if rng.random() < self._epsilon:
-                return self._random(rng)
+                return self._random(rng, mask)
         values = self._values(observation)[self._member]
         if self._bonus_scale:
             values = values + self._bonus_scale * self._score(key)
-        return int(values.argmax())
+        return int(masks.only(values, mask).argmax())
 
-    def _random(self, rng: np.random.Generator) -> int:
+    def _random(self, rng: np.random.Generator, mask: np.ndarray | None) -> int:
         again = self._repeat_probability and rng.random() < self._repeat_probability
-        if not again or self._last is None:
-            self._last = int(rng.integers(self._actions))
+        possible = self._last is not None and (mask is None or mask[self._last])
+        if not (again and possible) or self._last is None:
+            self._last = masks.draw(rng, self._actions, mask)
         return self._last
 
     def uncertainty_of(self, key: Any, action: int) -> float:

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from uflp import masks
 from uflp.collection.search import Search, argmax, make_search
 from uflp.memory import History
 from uflp.state import State
@@ -31,7 +32,8 @@ class UncertaintyFirst:
     """The paper's rule: the most uncertain of B snapshots, drawn uniformly with replacement.
 
     With `kind="pair"` it takes the most uncertain pair (s, a), Eq. 1; with `kind="state"` the most
-    uncertain state and a uniformly random action, Eq. 2. `batch=None` means the whole history.
+    uncertain state and a uniformly random action, Eq. 2; in both cases among the actions that the
+    state allows. `batch=None` means the whole history.
     """
 
     def __init__(
@@ -66,12 +68,11 @@ class UncertaintyFirst:
         else:
             assert self._batch is not None
             entries = self._history.sample(rng, self._batch)
-            scores = self._state_scores(self._history.keys(entries))
-            entry = int(entries[argmax(scores, rng)])
-        if self._kind == "state":
-            return Start(entry, int(rng.integers(self._actions)))
-        keys = self._history.keys(np.array([entry]))
-        return Start(entry, argmax(self._uncertainty.score(keys, self._predict)[0], rng))
+            entry = int(entries[argmax(self._state_scores(entries), rng)])
+        if self._kind == "pair":
+            return Start(entry, argmax(self._pair_scores(np.array([entry]))[0], rng))
+        allowed = self._history.masks(np.array([entry]))
+        return Start(entry, masks.draw(rng, self._actions, None if allowed is None else allowed[0]))
 
     def state(self) -> State:
         """Returns what the search knows."""
@@ -82,8 +83,15 @@ class UncertaintyFirst:
         if self._search is not None:
             self._search.load(state)
 
-    def _state_scores(self, keys: np.ndarray) -> np.ndarray:
-        if self._kind == "state":
-            return self._uncertainty.score_states(keys, self._predict)
-        # Action by action: NumPy's own maximum is slow along so short an axis.
-        return functools.reduce(np.maximum, self._uncertainty.score(keys, self._predict).T)
+    def _state_scores(self, entries: np.ndarray) -> np.ndarray:
+        """Returns what states are compared by, [B]."""
+        if self._kind == "pair":
+            # Action by action: NumPy's own maximum is slow along so short an axis.
+            return functools.reduce(np.maximum, self._pair_scores(entries).T)
+        keys, allowed = self._history.keys(entries), self._history.masks(entries)
+        return self._uncertainty.score_states(keys, self._predict, allowed)
+
+    def _pair_scores(self, entries: np.ndarray) -> np.ndarray:
+        """Returns u(s, a) as [B, A], below all others where an action is not allowed."""
+        scores = self._uncertainty.score(self._history.keys(entries), self._predict)
+        return masks.only(scores, self._history.masks(entries))

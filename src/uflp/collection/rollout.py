@@ -103,7 +103,7 @@ class Rollout:
         """Makes one query: a0 first, then whatever the agent chooses."""
         observation, key, action = self.observation, self._key, self._action
         if action is None:
-            action = self._actor.act(observation, key, query)
+            action = self._actor.act(observation, key, query, self._simulator.mask)
         result = self._ask(lambda: self._simulator.step(action))
         next_observation, reward, terminated, truncated, _ = result
         if self._lineage is not None:
@@ -119,7 +119,8 @@ class Rollout:
             if self._length % self._period == 0:
                 self._remember()
         return Transition(
-            observation, action, reward, next_observation, terminated, truncated, intrinsic
+            *(observation, action, reward, next_observation, terminated, truncated, intrinsic),
+            next_mask=self._simulator.mask,
         )
 
     def state(self) -> State:
@@ -166,7 +167,7 @@ class Rollout:
         """Adds the present state to the history."""
         if self._history is None:
             return
-        entry = self._history.add(self._ask(self._simulator.save), self._key)
+        entry = self._history.add(self._ask(self._simulator.save), self._key, self._simulator.mask)
         if self._rule is not None:
             self._rule.added(entry, self._key)
         if self._lineage is not None:

@@ -15,7 +15,7 @@ from uflp.state import State, StateError, Stateful, array
 from uflp.uncertainty.base import Uncertainty
 
 Score = Callable[[np.ndarray], np.ndarray]
-"""Keys [B] to the uncertainty of each state [B] (the largest over its actions, for pairs)."""
+"""Entries [B] to the uncertainty of each state [B] (the largest over its actions, for pairs)."""
 
 _BLOCK = 256
 _TOGETHER = 256
@@ -35,11 +35,13 @@ class Search(Stateful, Protocol):
 def make_search(uncertainty: Uncertainty, history: History, score: Score) -> Search:
     """Returns the search that suits an uncertainty.
 
-    Few ids are scored all at once sooner than any bookkeeping could spare it.
+    Few ids are scored all at once sooner than any bookkeeping could spare it. Where there are
+    masks, equal ids may allow different actions, so entries are told apart.
     """
-    few = uncertainty.ids is not None and uncertainty.ids <= _FEW
+    ids = None if history.masked else uncertainty.ids
+    few = ids is not None and ids <= _FEW
     search = Bounds if uncertainty.monotone and not few else Scan
-    return search(history, uncertainty.ids, score)
+    return search(history, ids, score)
 
 
 class _Items:
@@ -64,10 +66,6 @@ class _Items:
     def entries(self, items: np.ndarray) -> np.ndarray:
         """Returns the entry that stands for each item."""
         return items if self._latest is None else self._latest[items]
-
-    def keys(self, items: np.ndarray) -> np.ndarray:
-        """Returns the key of each live item."""
-        return self._history.keys(items) if self._latest is None else items
 
     def live(self) -> np.ndarray:
         """Returns all items that are in the history."""
@@ -98,9 +96,8 @@ class Scan:
 
     def best(self, rng: np.random.Generator) -> int:
         """Returns the number of an entry whose score no other exceeds."""
-        items = self._items.live()
-        item = items[argmax(self._score(self._items.keys(items)), rng)]
-        return int(self._items.entries(item))
+        entries = self._items.entries(self._items.live())
+        return int(entries[argmax(self._score(entries), rng)])
 
     def state(self) -> State:
         """Returns what is searched."""
@@ -190,9 +187,10 @@ class Bounds:
 
     def _present_scores(self, items: np.ndarray) -> np.ndarray:
         scores = np.full(len(items), -np.inf)
-        live = self._items.entries(items) >= self._history.oldest
+        entries = self._items.entries(items)
+        live = entries >= self._history.oldest
         if live.any():
-            scores[live] = self._score(self._items.keys(items[live]))
+            scores[live] = self._score(entries[live])
         return scores
 
     def _set(self, blocks: np.ndarray, places: np.ndarray, bounds: np.ndarray) -> None:

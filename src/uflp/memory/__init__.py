@@ -3,7 +3,7 @@
 from uflp.memory.frames import FrameReplay
 from uflp.memory.history import History
 from uflp.memory.replay import Replay
-from uflp.memory.targets import MonteCarlo, Nothing, NStep, Targets
+from uflp.memory.targets import MonteCarlo, Nothing, NStep, Targets, Value
 
 __all__ = [
     "FrameReplay",
@@ -13,4 +13,5 @@ __all__ = [
     "Nothing",
     "Replay",
     "Targets",
+    "Value",
 ]

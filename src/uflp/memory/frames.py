@@ -42,17 +42,18 @@ class FrameReplay:
         row: the layout of a row of a sample, with the columns of a `Batch`.
     """
 
-    def __init__(self, space: gymnasium.Space, capacity: int):
+    def __init__(self, space: gymnasium.Space, capacity: int, masked: int = 0):
         """Makes an empty replay.
 
         Args:
             space: a Box of uint8 [K, H, W], K images of which the last is the latest.
             capacity: rows; the oldest is overwritten when all are in use.
+            masked: A, the actions that a mask speaks of; 0 keeps no masks.
         """
         if capacity < 1:
             raise UsageError(f"a replay needs room for at least 1 row, not {capacity}")
         assert space.shape is not None
-        self.row = layout_of_row(space)
+        self.row = layout_of_row(space, masked)
         self._stack, *self._image = space.shape
         named = np.dtype((np.int64, (self._stack,)))
         self._rows = np.zeros(
@@ -60,6 +61,7 @@ class FrameReplay:
             [
                 *(("observation", named), ("action", np.int32), ("reward", np.float32)),
                 *(("discount", np.float32), ("next_observation", named)),
+                ("next_mask", np.uint8, (masked,)),
             ],
         )
         self._added = 0
@@ -90,11 +92,18 @@ class FrameReplay:
         return Stack((*after.frames[1:], after.frames[-1] if same else self._store(latest)), latest)
 
     def add(
-        self, observation: Stack, action: int, reward: float, discount: float, following: Stack
+        self,
+        observation: Stack,
+        action: int,
+        reward: float,
+        discount: float,
+        following: Stack,
+        next_mask: np.ndarray | None = None,
     ) -> None:
-        """Adds one row; see `Batch` for what the columns mean."""
+        """Adds one row; see `Batch` for what the columns mean, and `Replay.add` for masks."""
         place = self._added % len(self._rows)
-        self._rows[place] = (observation.frames, action, reward, discount, following.frames)
+        mask = 0 if next_mask is None else next_mask
+        self._rows[place] = (observation.frames, action, reward, discount, following.frames, mask)
         self._added += 1
         if self._added > len(self._rows):
             self._forget(int(self._rows["observation"][self._added % len(self._rows)].min()))
@@ -112,8 +121,9 @@ class FrameReplay:
         """Draws one row for each of some numbers in [0, 1), as uint32 [B, words of a row]."""
         rows = self._rows[(uniforms * len(self)).astype(np.intp)]
         sample = np.zeros(len(rows), self.row)
-        for column in ("action", "reward", "discount"):
-            sample[column] = rows[column]
+        for column in ("action", "reward", "discount", "next_mask"):
+            if column in sample.dtype.names:
+                sample[column] = rows[column]
         for column in ("observation", "next_observation"):
             numbers, places = np.unique(rows[column], return_inverse=True)
             frames = np.stack([self._fetch(number) for number in numbers.tolist()])

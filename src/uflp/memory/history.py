@@ -29,6 +29,7 @@ class History:
         *,
         key_shape: tuple[int, ...] = (),
         key_dtype: np.typing.DTypeLike = np.int64,
+        masked: int = 0,
         width: int | None = None,
         entries: int | None = None,
         nbytes: int | None = None,
@@ -40,6 +41,7 @@ class History:
             simulator: stamp of the snapshots.
             key_shape: shape of one key.
             key_dtype: type of one key.
+            masked: A, the actions that a mask speaks of; 0 keeps no masks.
             width: length of every snapshot's data in bytes, None if it varies.
             entries: budget in entries; the oldest leave first. A million if no budget is given.
             nbytes: budget in bytes of snapshot data, may stand beside `entries`.
@@ -58,12 +60,14 @@ class History:
         if width is not None and nbytes is not None:
             entries = min(entries, max(1, nbytes // width))
         self.simulator = simulator
+        self.masked = masked
         self.oldest = 0
         self.newest = -1
         self._budget = entries
         self._rows = min(entries, 1024)
         self._keys = np.zeros((self._rows, *key_shape), key_dtype)
         self._scores = np.zeros(self._rows)
+        self._masks = np.zeros((self._rows, -(-masked // 8)), np.uint8)
         self._store: Store = Objects()
         if portable:
             self._store = FixedWidth(width) if width is not None else Ring(nbytes)
@@ -76,8 +80,14 @@ class History:
         """Bytes of snapshot data held."""
         return self._store.nbytes(self.oldest, self.newest, self._rows)
 
-    def add(self, snapshot: Snapshot, key: object) -> int:
-        """Adds a snapshot, evicting the oldest if there is no room; returns its number."""
+    def add(self, snapshot: Snapshot, key: object, mask: np.ndarray | None = None) -> int:
+        """Adds a snapshot, evicting the oldest if there is no room; returns its number.
+
+        Args:
+            snapshot: of a state.
+            key: of the same.
+            mask: which actions it allows, bool [A], where the history keeps masks.
+        """
         if len(self) == self._budget:
             self.oldest += 1
         elif len(self) == self._rows:
@@ -86,6 +96,8 @@ class History:
         row = self.newest % self._rows
         self._keys[row] = key
         self._scores[row] = snapshot.screen_score
+        if mask is not None:
+            self._masks[row] = np.packbits(mask)
         self.oldest = self._store.put(snapshot.data, row, self.oldest, self.newest, self._rows)
         return self.newest
 
@@ -100,6 +112,13 @@ class History:
     def keys(self, entries: np.ndarray) -> np.ndarray:
         """Returns the keys of live entries."""
         return self._keys[entries % self._rows]
+
+    def masks(self, entries: np.ndarray) -> np.ndarray | None:
+        """Returns which actions live entries allow, bool [B, A], or None if all always are."""
+        if not self.masked:
+            return None
+        bits = self._masks[entries % self._rows]
+        return np.unpackbits(bits, axis=1, count=self.masked).astype(bool)
 
     def fetch(self, entry: int) -> Snapshot | None:
         """Returns an entry's snapshot, or None if it has been evicted."""
@@ -125,11 +144,15 @@ class History:
             keys, data = columns["keys"], columns["data"].tobytes()
             if keys.shape[1:] != self._keys.shape[1:] or keys.dtype != self._keys.dtype:
                 raise StateError("the keys of the history are of another kind")
+            masks = None
+            if self.masked:
+                masks = np.unpackbits(columns["masks"], axis=1, count=self.masked)
             ends = np.cumsum(columns["sizes"]).tolist()
             for row in range(max(0, rows.first - first), len(keys)):
                 snapshot = data[ends[row - 1] if row else 0 : ends[row]]
                 score = float(columns["scores"][row])
-                self.add(Snapshot(self.simulator, snapshot, score), keys[row])
+                mask = None if masks is None else masks[row]
+                self.add(Snapshot(self.simulator, snapshot, score), keys[row], mask)
         if (self.oldest, self.newest) != (rows.first, rows.stop - 1):
             raise StateError("the entries of the history do not fit into it")
 
@@ -144,6 +167,8 @@ class History:
                 "sizes": sizes,
                 "data": data,
             }
+            if self.masked:
+                columns["masks"] = self._masks[rows]
             yield Block(int(entries[0]), int(entries[-1]) + 1, columns)
 
     def _grow(self) -> None:
@@ -151,5 +176,6 @@ class History:
         live = self.live()
         self._keys = rehoused(self._keys, live, self._rows, rows)
         self._scores = rehoused(self._scores, live, self._rows, rows)
+        self._masks = rehoused(self._masks, live, self._rows, rows)
         self._store.grow(live, self._rows, rows)
         self._rows = rows

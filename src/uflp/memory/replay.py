@@ -25,16 +25,18 @@ class Replay:
         row: the layout of a row, with the columns of a `Batch`, each beginning at a word.
     """
 
-    def __init__(self, space: gymnasium.Space, capacity: int):
+    def __init__(self, space: gymnasium.Space, capacity: int, masked: int = 0):
         """Makes an empty replay for one observation space.
 
         Args:
             space: a Box, or a Discrete whose observations take four bytes each.
             capacity: rows; the oldest is overwritten when all are in use.
+            masked: A, the actions that a mask speaks of; 0 keeps no masks.
         """
         if capacity < 1:
             raise UsageError(f"a replay needs room for at least 1 row, not {capacity}")
-        self.row = layout_of_row(space)
+        self.row = layout_of_row(space, masked)
+        self._masked = masked > 0
         self._rows = np.zeros(capacity, self.row)
         self._words = self._rows.view(np.uint32).reshape(capacity, -1)
         self._added = 0
@@ -55,11 +57,22 @@ class Replay:
         return name
 
     def add(
-        self, observation: Any, action: int, reward: float, discount: float, next_observation: Any
+        self,
+        observation: Any,
+        action: int,
+        reward: float,
+        discount: float,
+        next_observation: Any,
+        next_mask: np.ndarray | None = None,
     ) -> None:
-        """Adds one row; see `Batch` for what the columns mean."""
-        row = self._added % len(self._rows)
-        self._rows[row] = (observation, action, reward, discount, next_observation)
+        """Adds one row; see `Batch` for what the columns mean.
+
+        A mask is only asked for where the replay keeps masks, and where the discount is not 0.
+        """
+        values = (observation, action, reward, discount, next_observation)
+        self._rows[self._added % len(self._rows)] = (
+            (*values, 0 if next_mask is None else next_mask) if self._masked else values
+        )
         self._added += 1
 
     def sample(self, uniforms: np.ndarray) -> np.ndarray:
@@ -92,14 +105,20 @@ class Replay:
             yield Block(int(numbers[0]), int(numbers[-1]) + 1, {"words": words})
 
 
-def layout_of_row(space: gymnasium.Space) -> np.dtype:
-    """Returns the columns of a `Batch` of observations of a space, each beginning at a word."""
+def layout_of_row(space: gymnasium.Space, masked: int = 0) -> np.dtype:
+    """Returns the columns of a `Batch` of observations of a space, each beginning at a word.
+
+    Args:
+        space: of the observations.
+        masked: A, the actions that a mask speaks of; 0 has no column of masks.
+    """
     shape, dtype = layout(space)
     kinds = [(dtype, shape), (np.int32, ()), (np.float32, ()), (np.float32, ()), (dtype, shape)]
+    kinds += [(np.uint8, (masked,))] if masked else []
     formats = [np.dtype(kind) for kind in kinds]
     ends = np.cumsum([-(-kind.itemsize // _WORD) * _WORD for kind in formats]).tolist()
     columns: Any = {
-        "names": Batch._fields,
+        "names": Batch._fields[: len(formats)],
         "formats": formats,
         "offsets": [0, *ends[:-1]],
         "itemsize": ends[-1],

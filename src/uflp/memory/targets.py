@@ -13,6 +13,9 @@ from uflp.memory.replay import Replay
 from uflp.state import State, Stateful
 from uflp.types import Transition
 
+Value = Callable[[Any, np.ndarray | None], float]
+"""Of a state, by its observation and mask."""
+
 
 class Rows(Protocol):
     """A replay, seen from here."""
@@ -21,7 +24,14 @@ class Rows(Protocol):
         """Returns what to call an observation by, given the one before it in the rollout."""
 
     def add(
-        self, observation: Any, action: int, reward: float, discount: float, following: Any, /
+        self,
+        observation: Any,
+        action: int,
+        reward: float,
+        discount: float,
+        following: Any,
+        next_mask: np.ndarray | None,
+        /,
     ) -> None:
         """Adds one row of observations that are kept."""
 
@@ -95,10 +105,10 @@ class NStep:
         if over:
             self._now = None
         while self._window and (over or len(self._window) == self._steps):
-            self._emit(following, transition.terminated)
+            self._emit(following, transition)
 
-    def _emit(self, following: Any, terminated: bool) -> None:
-        """Adds the row of the oldest query in the window."""
+    def _emit(self, following: Any, last: Transition) -> None:
+        """Adds the row of the oldest query in the window, which the last one completes."""
         reward = intrinsic = 0.0
         discount = 1.0
         for _, _, gained, uncertain in self._window:
@@ -107,7 +117,8 @@ class NStep:
             discount *= self._discount
         reward = min(max(reward, -self._clip), self._clip) + intrinsic
         observation, action, *_ = self._window.popleft()
-        self._replay.add(observation, action, reward, 0.0 if terminated else discount, following)
+        discount = 0.0 if last.terminated else discount
+        self._replay.add(observation, action, reward, discount, following, last.next_mask)
 
     def drop(self) -> None:
         """Forgets the queries whose rows are not complete."""
@@ -137,7 +148,7 @@ class MonteCarlo:
     Where a rollout was truncated, the value of the state it stopped in stands for the rest.
     """
 
-    def __init__(self, replay: Replay, discount: float, value: Callable[[Any], float]):
+    def __init__(self, replay: Replay, discount: float, value: Value):
         self._replay = replay
         self._discount = discount
         self._value = value
@@ -148,7 +159,9 @@ class MonteCarlo:
         self._rollout.append(transition)
         if not (transition.terminated or transition.truncated):
             return
-        beyond = 0.0 if transition.terminated else self._value(transition.next_observation)
+        beyond = 0.0
+        if not transition.terminated:
+            beyond = self._value(transition.next_observation, transition.next_mask)
         for step in reversed(self._rollout):
             beyond = step.reward + step.intrinsic + self._discount * beyond
             self._replay.add(step.observation, step.action, beyond, 0.0, step.next_observation)
@@ -163,10 +176,13 @@ class MonteCarlo:
         if not self._rollout:
             return {}
         columns = zip(*self._rollout, strict=True)
-        names = Transition._fields
-        return {name: np.array(column) for name, column in zip(names, columns, strict=True)}
+        # The masks on the way decide nothing.
+        return {name: np.array(column) for name, column in zip(_COLUMNS, columns, strict=False)}
 
     def load(self, state: State) -> None:
         """Takes such a rollout."""
-        columns = [state[name] for name in Transition._fields] if state else []
+        columns = [state[name] for name in _COLUMNS] if state else []
         self._rollout = [Transition(*row) for row in zip(*columns, strict=True)]
+
+
+_COLUMNS = Transition._fields[:-1]

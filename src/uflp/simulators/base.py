@@ -7,7 +7,9 @@ from abc import abstractmethod
 from typing import Any, Literal
 
 import gymnasium
+import numpy as np
 
+from uflp import masks
 from uflp.simulators.projection import Projection
 from uflp.state import State
 from uflp.types import Snapshot, UsageError
@@ -47,6 +49,9 @@ class Simulator(gymnasium.Env[Any, Any]):
         replayable: whether the actions that were executed, played from the initial state, lead to
             the same states; a simulator of which this holds sets `executed`.
         executed: what the last step executed, one byte a frame.
+        masked: whether `info["action_mask"]` says in every state which actions are allowed there,
+            as is Gymnasium's custom; a simulator of which this holds sets it.
+        mask: which actions the present state allows, bool [A]; None where all are, or none is left.
     """
 
     stamp: str
@@ -56,6 +61,8 @@ class Simulator(gymnasium.Env[Any, Any]):
     screen_score: float = 0.0
     replayable: bool = False
     executed: bytes = b""
+    masked: bool = False
+    mask: np.ndarray | None = None
     replayed: int = 0
     _running: bool = False
 
@@ -67,6 +74,8 @@ class Simulator(gymnasium.Env[Any, Any]):
         observation, info = self._reset(seed)
         self.screen_score = 0.0
         self._running = True
+        if self.masked:
+            self.mask = masks.read(info, self.action_space)
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -76,6 +85,8 @@ class Simulator(gymnasium.Env[Any, Any]):
         observation, reward, terminated, truncated, info = self._step(action)
         self.screen_score += reward
         self._running = not (terminated or truncated)
+        if self.masked:
+            self.mask = None if terminated else masks.read(info, self.action_space)
         return observation, reward, terminated, truncated, info
 
     def save(self) -> Snapshot:
@@ -111,6 +122,8 @@ class Simulator(gymnasium.Env[Any, Any]):
             raise SnapshotError(f"not a snapshot of {self.stamp!r}: {error!r}") from error
         self.screen_score = snapshot.screen_score
         self._running = True
+        if self.masked:
+            self.mask = masks.read(info, self.action_space)
         return observation, info
 
     def metrics(self) -> dict[str, float]:

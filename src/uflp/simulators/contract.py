@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from uflp.simulators.base import RandomnessMode, Simulator, SnapshotError
-from uflp.simulators.course import Course, Event, difference, ended, same
+from uflp.simulators.course import Course, Event, difference, ended, same, step
 from uflp.types import Snapshot
 
 # Fresh restores that must not all be followed by the same noise.
@@ -68,7 +68,7 @@ def _handed_out(course: Course) -> Iterator[str]:
     snapshot = simulator.save()
     kept = []
     for action in (None, *course.actions):
-        result = simulator.restore(snapshot) if action is None else simulator.step(action)
+        result = simulator.restore(snapshot) if action is None else step(simulator, action)
         kept.append((result[0], copy.deepcopy(result[0])))
         if action is not None and ended(result):
             break
@@ -111,15 +111,18 @@ def _exact(course: Course) -> Iterator[str]:
 def _observation(course: Course) -> Iterator[str]:
     simulator = course.started()
     for number, action in enumerate(course.actions):
-        result = simulator.step(action)
+        result = step(simulator, action)
         if ended(result):
             return
-        observation = result[0]
+        observation, mask = result[0], simulator.mask
         snapshot = simulator.save()
         for target in (simulator, course.make()):
             for restored, _ in (target.restore(snapshot, randomness=mode) for mode in _MODES):
                 if not same(restored, observation):
                     yield f"after step {number}: {restored!r} instead of {observation!r}"
+                    return
+                if not same(target.mask, mask):
+                    yield f"after step {number}: mask {target.mask} instead of {mask}"
                     return
 
 
@@ -194,7 +197,7 @@ def _screen_score(course: Course) -> Iterator[str]:
     total, scores = 0.0, []
     for action in course.actions:
         scores.append((total, simulator.save()))
-        result = simulator.step(action)
+        result = step(simulator, action)
         total += float(result[1])
         if simulator.screen_score != total:
             yield f"{simulator.screen_score} where the rewards add up to {total}"

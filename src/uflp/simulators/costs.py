@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from uflp.simulators.base import Simulator
+from uflp.simulators.course import step
 from uflp.types import Snapshot
 
 _ROUNDS, _STATES = 7, 200
@@ -55,6 +56,6 @@ def _walk(simulator: Simulator, rng: np.random.Generator) -> tuple[list[Snapshot
         started = time.perf_counter()
         snapshots.append(simulator.save())
         seconds += time.perf_counter() - started
-        *_, terminated, truncated, _ = simulator.step(simulator.action_space.sample())
+        *_, terminated, truncated, _ = step(simulator, simulator.action_space.sample())
         over = terminated or truncated
     return snapshots, seconds

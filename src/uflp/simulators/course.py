@@ -24,6 +24,7 @@ class Event(NamedTuple):
     reward: float | None = None
     terminated: bool | None = None
     truncated: bool | None = None
+    mask: np.ndarray | None = None
 
 
 class Course:
@@ -49,7 +50,7 @@ class Course:
         simulator = self.make()
         simulator.reset(seed=self.seed)
         for action in self.actions[:warm_up]:
-            if ended(simulator.step(action)):
+            if ended(step(simulator, action)):
                 simulator.reset()
         return simulator
 
@@ -60,19 +61,32 @@ class Course:
         events = []
         for action in self.actions:
             before()
-            result = simulator.step(action)
-            events.append(copy.deepcopy(Event(*result[:4])))
+            result = step(simulator, action)
+            events.append(copy.deepcopy(Event(*result[:4], simulator.mask)))
             if ended(result):
-                events.append(copy.deepcopy(Event(simulator.reset()[0])))
-        return events + [copy.deepcopy(Event(simulator.reset()[0])) for _ in range(_RESETS)]
+                events.append(_reset(simulator))
+        return events + [_reset(simulator) for _ in range(_RESETS)]
 
     def finished(self) -> Simulator | None:
         """Returns a simulator whose episode has just ended, or None if that takes too long."""
         simulator = self.started()
         for _ in range(_PATIENCE):
-            if any(ended(simulator.step(action)) for action in self.actions):
+            if any(ended(step(simulator, action)) for action in self.actions):
                 return simulator
         return None
+
+
+def step(simulator: Simulator, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    """Takes an action, or another one in its place where a mask does not allow it."""
+    if simulator.mask is not None:
+        allowed = np.flatnonzero(simulator.mask) + getattr(simulator.action_space, "start", 0)
+        action = allowed[action % len(allowed)]
+    return simulator.step(action)
+
+
+def _reset(simulator: Simulator) -> Event:
+    observation, _ = simulator.reset()
+    return copy.deepcopy(Event(observation, mask=simulator.mask))
 
 
 def ended(result: tuple[Any, ...]) -> bool:

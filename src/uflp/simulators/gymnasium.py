@@ -98,7 +98,10 @@ class GymnasiumSimulator(Simulator):
         self.spec = env.spec
         self._options: dict[str, Any] | None = None
         self._scene = Scene(env)
-        self._scene.see(*_first_reset(env))
+        observation, info = _first_reset(env)
+        self._scene.see(observation, info)
+        numbered = isinstance(env.action_space, gymnasium.spaces.Discrete)
+        self.masked = numbered and "action_mask" in info
         env.unwrapped.np_random  # noqa: B018 (made when first asked for: a restore needs one)
         self.strategy = _choose(self._scene, strategy)
         self._take = self.strategy.stepping()

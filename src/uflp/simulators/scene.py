@@ -31,11 +31,11 @@ class Scene:
         plain = type(observation) is np.ndarray and not observation.dtype.hasobject
         self.observation = observation.copy() if plain else copy.deepcopy(observation)
         mask = info.get("action_mask")
-        self.mask = None if mask is None else mask.copy()
+        self.mask = copy.deepcopy(mask)
 
     def shown(self) -> tuple[Any, dict[str, Any]]:
         """Returns what was seen last, as a reset does."""
-        info = {} if self.mask is None else {"action_mask": self.mask.copy()}
+        info = {} if self.mask is None else {"action_mask": copy.deepcopy(self.mask)}
         return copy.deepcopy(self.observation), info
 
 

@@ -10,7 +10,7 @@ from uflp.simulators import contract
 from uflp.simulators.attribute_reader import NO_CODECS, Reader, UnreadableError
 from uflp.simulators.base import Simulator, UnsavableError
 from uflp.simulators.contract import Finding
-from uflp.simulators.course import Course, ended
+from uflp.simulators.course import Course, ended, step
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _origin(course: Course, findings: tuple[Finding, ...]) -> str:
         snapshot = simulator.save()
         before = _Lenient().read(simulator, "")
         for action in course.actions:
-            if ended(simulator.step(action)):
+            if ended(step(simulator, action)):
                 simulator.reset()
         simulator.restore(snapshot, randomness="exact")
         after = _Lenient().read(simulator, "")

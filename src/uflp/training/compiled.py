@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LearnAndLook = Callable[[Any, np.ndarray, np.ndarray], tuple[Any, Any, Any]]
 
-_COMPILED: dict[tuple[Any, str, int], tuple[Any, LearnAndLook]] = {}
+_COMPILED: dict[tuple[Any, str, int, np.dtype], tuple[Any, LearnAndLook]] = {}
 
 
 def compiled(
@@ -35,7 +35,7 @@ def compiled(
 
     from uflp.agents.batches import unpack
 
-    key = (learner, repr(space), actions)
+    key = (learner, repr(space), actions, row)
     if key not in _COMPILED:
         _COMPILED.clear()
         agent = learner.make(space, actions)

@@ -8,14 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from uflp import masks
 from uflp.simulators.base import Simulator
 from uflp.types import RunError
 from uflp.uncertainty.base import Predict
 
 Watch = Callable[[Simulator], None]
 """Called with the simulator at every state of an evaluation."""
-Policy = Callable[[Any, np.random.Generator], int]
-"""An action for an observation."""
+Policy = Callable[[Any, np.ndarray | None, np.random.Generator], int]
+"""An action for an observation and its mask."""
 
 
 class FailedEvaluationError(RunError):
@@ -46,7 +47,7 @@ def evaluate(
         watch(simulator)
         over = False
         while not over:
-            action = policy(observation, rng)
+            action = policy(observation, simulator.mask, rng)
             with _told():
                 observation, reward, terminated, truncated, _ = simulator.step(action)
             watch(simulator)
@@ -67,12 +68,13 @@ def _told() -> Iterator[None]:
 def greedy(predict: Predict) -> Policy:
     """Returns the policy that is greedy on the mean of the ensemble's values, without bonus."""
 
-    def policy(observation: Any, rng: np.random.Generator) -> int:
-        return int(predict(np.asarray(observation)[None]).mean(axis=0)[0].argmax())
+    def policy(observation: Any, mask: np.ndarray | None, rng: np.random.Generator) -> int:
+        values = predict(np.asarray(observation)[None]).mean(axis=0)[0]
+        return int(masks.only(values, mask).argmax())
 
     return policy
 
 
 def uniform(actions: int) -> Policy:
     """Returns the policy of an agent that does not learn."""
-    return lambda observation, rng: int(rng.integers(actions))
+    return lambda observation, mask, rng: masks.draw(rng, actions, mask)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from uflp import spaces
+from uflp import masks, spaces
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
 from uflp.state import State
@@ -50,9 +50,19 @@ class Policy:
             )
         return self._predict(np.asarray(observation)[None]).mean(axis=0)[0]
 
-    def act(self, observation: Any) -> int:
-        """Returns the best action in a state."""
-        return int(self.values(observation).argmax())
+    def act(self, observation: Any, mask: Any = None) -> int:
+        """Returns the best action in a state.
+
+        Args:
+            observation: of the state.
+            mask: which actions it allows, as in `info["action_mask"]`; None allows all.
+        """
+        values = self.values(observation)
+        if mask is None:
+            return int(values.argmax())
+        if np.shape(mask) != values.shape or not np.any(mask):
+            raise UsageError(f"a mask says of {len(values)} actions which are allowed: {mask!r}")
+        return int(masks.only(values, np.asarray(mask) != 0).argmax())
 
     def simulator(self) -> Simulator:
         """Returns a new simulator of the kind that it was trained in."""
@@ -72,8 +82,8 @@ class Policy:
         rng = Randomness(seed).at("evaluation", 0)
         return evaluate(self.simulator(), self._choose, episodes, rng, watch)
 
-    def _choose(self, observation: Any, rng: np.random.Generator) -> int:
-        return self.act(observation)
+    def _choose(self, observation: Any, mask: np.ndarray | None, rng: np.random.Generator) -> int:
+        return self.act(observation, mask)
 
     def _predict(self, observations: np.ndarray) -> np.ndarray:
         return predict(self._agent, self._learner, observations, self._dtype)

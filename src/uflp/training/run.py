@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from uflp import spaces
+from uflp import masks, spaces
 from uflp.collection import Actor, FailedRolloutError, Lineage, Rollout, Start
 from uflp.randomness import Randomness
 from uflp.state import State, Stateful, number
@@ -62,13 +62,14 @@ class Run:
         actions = spaces.actions(self.simulator.action_space)
         self._dtype = spaces.layout(space)[1]
         self._floats = np.issubdtype(self._dtype, np.floating)
-        self.replay = make_replay(settings, space)
+        masked = actions if self.simulator.masked else 0
+        self.replay = make_replay(settings, space, masked)
         self.agent, self._learn_and_look = compiled(
             settings.learner, space, actions, self.replay.row
         )
         self.learner = self.agent.init(jax.random.key(self.randomness.integer("agent")))
         self.uncertainty = make_uncertainty(settings, space, actions, self.randomness)
-        self.history = make_history(settings, self.simulator, self.uncertainty)
+        self.history = make_history(settings, self.simulator, self.uncertainty, masked)
         self.rule = make_rule(settings, self.history, self.uncertainty, self.predict, actions)
         self.targets = make_targets(settings, self.agent.target, self.replay, self._value)
         learns = self.agent.target != "none"
@@ -272,9 +273,10 @@ class Run:
             **self.simulator.metrics(),
         }
 
-    def _value(self, observation: Any) -> float:
+    def _value(self, observation: Any, mask: np.ndarray | None) -> float:
         """Returns max Q of a state, for returns that were cut short."""
-        return float(self.predict(np.asarray(observation)[None]).mean(axis=0)[0].max())
+        values = self.predict(np.asarray(observation)[None]).mean(axis=0)[0]
+        return float(masks.only(values, mask).max())
 
     @property
     def _min_replay(self) -> int:

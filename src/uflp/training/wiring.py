@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import gymnasium
 
 from uflp import spaces
 from uflp.collection import UncertaintyFirst
-from uflp.memory import FrameReplay, History, MonteCarlo, Nothing, NStep, Replay, Targets
+from uflp.memory import FrameReplay, History, MonteCarlo, Nothing, NStep, Replay, Targets, Value
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
 from uflp.training.settings import RunSettings
@@ -18,10 +15,16 @@ from uflp.uncertainty import Uncertainty
 from uflp.uncertainty.base import Predict
 
 
-def make_replay(settings: RunSettings, space: gymnasium.Space) -> Replay | FrameReplay:
-    """Makes the replay that suits the observations, no larger than the budget can fill."""
+def make_replay(settings: RunSettings, space: gymnasium.Space, masked: int) -> Replay | FrameReplay:
+    """Makes the replay that suits the observations, no larger than the budget can fill.
+
+    Args:
+        settings: of the run.
+        space: of the observations.
+        masked: A where masks say which actions are allowed, else 0.
+    """
     kind = FrameReplay if isinstance(space, spaces.Frames) else Replay
-    return kind(space, min(settings.loop.replay_size, settings.loop.queries))
+    return kind(space, min(settings.loop.replay_size, settings.loop.queries), masked)
 
 
 def make_uncertainty(
@@ -35,15 +38,16 @@ def make_uncertainty(
 
 
 def make_history(
-    settings: RunSettings, simulator: Simulator, uncertainty: Uncertainty | None
+    settings: RunSettings, simulator: Simulator, uncertainty: Uncertainty | None, masked: int
 ) -> History | None:
-    """Makes the history; under online access there is none."""
+    """Makes the history; under online access there is none. For `masked` see `make_replay`."""
     if settings.access == "online" or uncertainty is None:
         return None
     return History(
         simulator.stamp,
         key_shape=uncertainty.key_shape,
         key_dtype=uncertainty.key_dtype,
+        masked=masked,
         width=simulator.snapshot_width,
         entries=settings.loop.history_size,
         nbytes=settings.loop.history_bytes,
@@ -71,7 +75,7 @@ def make_targets(
     settings: RunSettings,
     target: str,
     replay: Replay | FrameReplay,
-    value: Callable[[Any], float],
+    value: Value,
 ) -> Targets:
     """Makes what turns transitions into rows of replay.
 

@@ -41,5 +41,13 @@ class Uncertainty(Stateful, Protocol):
     def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
         """Scores states [B]: u(s, a) as [B, A], or u(s) as [B] without `knows_actions`."""
 
-    def score_states(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
-        """Scores states [B] as a whole: u(s) as [B]."""
+    def score_states(
+        self, keys: np.ndarray, predict: Predict, allowed: np.ndarray | None = None, /
+    ) -> np.ndarray:
+        """Scores states [B] as a whole: u(s) as [B].
+
+        Args:
+            keys: of the states.
+            predict: action values, for uncertainties that ask.
+            allowed: bool [B, A], the actions that count; None means all.
+        """

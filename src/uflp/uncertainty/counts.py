@@ -74,7 +74,9 @@ class TableCounts:
         """Returns u(s, a) as [B, A]."""
         return 1 / np.sqrt(self.visits[keys] + self._regularization)
 
-    def score_states(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
+    def score_states(
+        self, keys: np.ndarray, predict: Predict, allowed: np.ndarray | None = None
+    ) -> np.ndarray:
         """Returns u(s) as [B]; a state's count is the sum over its actions."""
         return 1 / np.sqrt(self.visits[keys].sum(axis=-1) + self._regularization)
 

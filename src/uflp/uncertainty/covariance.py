@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import gymnasium
 import numpy as np
 
-from uflp import spaces
+from uflp import masks, spaces
 from uflp.registry import unknown
 from uflp.state import State, array
 from uflp.types import UsageError
@@ -100,9 +100,11 @@ class TableCovariance:
         """Returns u(s, a) as [B, A]."""
         return np.sqrt(np.maximum(self.variance[keys], 0))
 
-    def score_states(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
-        """Returns u(s) as [B], that of the least certain action."""
-        return self.score(keys, predict).max(axis=-1)
+    def score_states(
+        self, keys: np.ndarray, predict: Predict, allowed: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Returns u(s) as [B], that of the least certain action that is allowed."""
+        return masks.only(self.score(keys, predict), allowed).max(axis=-1)
 
     def state(self) -> State:
         """Returns the blocks, and the scores that follow them."""
@@ -162,9 +164,11 @@ class VectorCovariance:
         squares = [np.sum(columns * product, axis=0) for product in products]
         return np.sqrt(np.maximum(np.stack(squares, axis=-1), 0)).reshape(len(keys), -1)
 
-    def score_states(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
-        """Returns u(s) as [B], that of the least certain action."""
-        return self.score(keys, predict).max(axis=-1)
+    def score_states(
+        self, keys: np.ndarray, predict: Predict, allowed: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Returns u(s) as [B], that of the least certain action that is allowed."""
+        return masks.only(self.score(keys, predict), allowed).max(axis=-1)
 
     def state(self) -> State:
         """Returns the blocks."""

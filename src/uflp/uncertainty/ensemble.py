@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from uflp import spaces
+from uflp import masks, spaces
 from uflp.state import State
 from uflp.uncertainty.base import Predict
 
@@ -43,9 +43,11 @@ class EnsembleDisagreement:
         """Returns u(s, a) as [B, A]."""
         return predict(keys).std(axis=0)
 
-    def score_states(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
-        """Returns u(s) as [B], that of the least certain action."""
-        return self.score(keys, predict).max(axis=-1)
+    def score_states(
+        self, keys: np.ndarray, predict: Predict, allowed: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Returns u(s) as [B], that of the least certain action that is allowed."""
+        return masks.only(self.score(keys, predict), allowed).max(axis=-1)
 
     def state(self) -> State:
         """Returns nothing: the ensemble is the agent's."""

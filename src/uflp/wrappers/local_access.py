@@ -148,7 +148,7 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
             self._key = memory.key_of(result[0])
             self._length += 1
             if self._length == self._next_save:
-                memory.add(self._simulator.save(), self._key)
+                memory.add(self._simulator.save(), self._key, self._simulator.mask)
                 self._next_save += self._period or 3 * self._length
         return result
 
@@ -185,7 +185,10 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
             before = observation
             observation, reward, terminated, truncated, info = self.step(action)
             self._transitions.append(
-                Transition(before, action, reward, observation, terminated, truncated)
+                Transition(
+                    *(before, action, reward, observation, terminated, truncated),
+                    next_mask=self._simulator.mask,
+                )
             )
             if terminated or truncated:
                 return None
@@ -198,7 +201,7 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._key = self.memory.key_of(observation)
         self._length = 0
         self._next_save = self._period or 1
-        self.memory.add(self._simulator.save(), self._key)
+        self.memory.add(self._simulator.save(), self._key, self._simulator.mask)
 
     def _first_action(self, number: int | None) -> Any:
         """Returns a0; where actions have no numbers, one drawn from their space."""

@@ -58,6 +58,7 @@ class LocalMemory:
             simulator.stamp,
             key_shape=self.uncertainty.key_shape,
             key_dtype=self.uncertainty.key_dtype,
+            masked=self.actions if simulator.masked else 0,
             width=simulator.snapshot_width,
             entries=history_size,
             portable=simulator.portable,
@@ -74,9 +75,9 @@ class LocalMemory:
             kind=restart or ("pair" if pairs else "state"),
         )
 
-    def add(self, snapshot: Snapshot, key: Any) -> None:
+    def add(self, snapshot: Snapshot, key: Any, mask: np.ndarray | None) -> None:
         """Adds a snapshot to the history."""
-        self.rule.added(self.history.add(snapshot, key), key)
+        self.rule.added(self.history.add(snapshot, key, mask), key)
 
     def _key_of_parts(self, observation: Any) -> Any:
         return self.uncertainty.key_of(gymnasium.spaces.flatten(self._space, observation))
