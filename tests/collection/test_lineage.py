@@ -73,7 +73,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "invaders"
     settings: dict[str, Any] = {
         **{"queries": 240, "eval_period": 240, "max_frames": 2000},
-        **{"checkpoint_period": 4, "history_size": 6, "rollout_limit": 20, "p_init": 0.0},
+        **{
+            "checkpoint_period": 4,
+            "history_size": 6,
+            "rollout_limit": 20,
+            "p_init": 0.0,
+            "batch": 8,
+        },
     }
     result = uflp.train("atari/space-invaders", agent="random", seed=1, out=folder, **settings)
     assert result.metrics["restarts"][-1] > 5
