@@ -101,6 +101,10 @@ class History:
         """Returns the keys of live entries."""
         return self._keys[entries % self._rows]
 
+    def screen_scores(self, entries: np.ndarray) -> np.ndarray:
+        """Returns the screen scores of live entries."""
+        return self._scores[entries % self._rows]
+
     def fetch(self, entry: int) -> Snapshot | None:
         """Returns an entry's snapshot, or None if it has been evicted."""
         if not self.oldest <= entry <= self.newest:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import gymnasium
+import numpy as np
 
 from uflp import spaces
-from uflp.collection import UncertaintyFirst
+from uflp.collection import Rule, Sources
 from uflp.memory import FrameReplay, History, MonteCarlo, Nothing, NStep, Replay, Targets
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
 from uflp.training.settings import RunSettings
-from uflp.types import UsageError
+from uflp.types import Transition, UsageError
 from uflp.uncertainty import Uncertainty
 from uflp.uncertainty.base import Predict
+
+TDErrorOf = Callable[[Transition], float]
 
 
 def make_replay(settings: RunSettings, space: gymnasium.Space) -> Replay | FrameReplay:
@@ -38,12 +42,12 @@ def make_history(
     settings: RunSettings, simulator: Simulator, uncertainty: Uncertainty | None
 ) -> History | None:
     """Makes the history; under online access there is none."""
-    if settings.access == "online" or uncertainty is None:
+    if settings.access == "online":
         return None
     return History(
         simulator.stamp,
-        key_shape=uncertainty.key_shape,
-        key_dtype=uncertainty.key_dtype,
+        key_shape=() if uncertainty is None else uncertainty.key_shape,
+        key_dtype=np.int64 if uncertainty is None else uncertainty.key_dtype,
         width=simulator.snapshot_width,
         entries=settings.loop.history_size,
         nbytes=settings.loop.history_bytes,
@@ -56,15 +60,43 @@ def make_rule(
     history: History | None,
     uncertainty: Uncertainty | None,
     predict: Predict,
+    td_error: TDErrorOf | None,
     actions: int,
-) -> UncertaintyFirst | None:
+) -> Rule | None:
     """Makes the restart rule, if there is a history to restart from."""
-    if history is None or uncertainty is None:
+    if history is None:
         return None
     loop = settings.loop
-    return UncertaintyFirst(
-        history, uncertainty, predict, actions=actions, batch=loop.batch, kind=loop.restart
+    sources = Sources(
+        history=history,
+        actions=actions,
+        batch=loop.batch,
+        kind=loop.restart,
+        uncertainty=uncertainty,
+        predict=predict,
+        td_error=td_error,
     )
+    return settings.rule.make(sources)
+
+
+def make_td_error(settings: RunSettings, target: str, predict: Predict) -> TDErrorOf | None:
+    """Returns the one-step TD error of a transition, or None if the agent does not learn.
+
+    Ensembles are taken at their mean; rewards are those that are learned from.
+    """
+    loop = settings.loop
+    if target == "none":
+        return None
+
+    def td_error(transition: Transition) -> float:
+        pair = np.stack([transition.observation, transition.next_observation])
+        values, next_values = predict(pair).mean(axis=0)
+        clip = math.inf if loop.reward_clip is None else loop.reward_clip
+        reward = min(max(transition.reward, -clip), clip) + transition.intrinsic
+        discount = 0.0 if transition.terminated else loop.discount
+        return float(reward + discount * next_values.max() - values[transition.action])
+
+    return td_error
 
 
 def make_targets(
