@@ -20,7 +20,7 @@ _SHORT: dict[str, dict[str, Any]] = {
 }
 
 
-def small(preset: str, agent: str, uncertainty: str, **more: Any) -> RunSettings:
+def small(preset: str, agent: str, uncertainty: str | None, **more: Any) -> RunSettings:
     """Returns a run of any kind that takes a second, with episodes that end and restarts."""
     values: dict[str, Any] = {"queries": 300, "eval_period": 60, "eval_episodes": 1}
     values |= {"learning_batch": 16, "replay_size": 200}

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from uflp import cli
+from uflp.collection import RULES
 from uflp.experiments import jobs as jobs_module
 from uflp.experiments import seeds as seeds_module
 from uflp.experiments.agents import AGENTS
@@ -147,6 +148,9 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
         (["deep-sea", "--queries", "0"], ["queries must be at least 1"]),
         (["deep-sea", "--queries", "9", "--set", "queries=8"], ["queries is set twice"]),
         (["deep-sea", "--set", "size=4", "--set", "size=5"], ["size is set twice"]),
+        (["deep-sea", "--rule", "unifrom"], ["unknown rule", "did you mean 'uniform'"]),
+        (["deep-sea", "--rule", "uniform", "--set", "rule=return"], ["rule is set twice"]),
+        (["deep-sea", "--rule", "uniform", "--access", "online"], ["online access never restarts"]),
         (["deep-sea", "--set", "size"], ["KEY=VALUE"]),
         (["deep-sea", "--set", "=5"], ["KEY=VALUE"]),
         (["deep-sea", "--seed", "-1"], ["seed must not be negative"]),
@@ -315,6 +319,16 @@ def test_settings_may_be_given_together_or_apart(
     assert asked[0].values().items() >= values.items()
 
 
+def test_a_rule_is_recorded_with_the_settings_it_has(uflp: Call) -> None:
+    words = ["--rule", "td-error", "--queries", "60", "--out", "run", "priority_exponent=1"]
+    assert uflp("train", "deep-sea", "size=4", "hidden=8", *words).code == 0
+    config = json.loads(Path("run/config.json").read_text())
+    assert config["uncertainty"] is None
+    assert config["settings"]["rule"] == "td-error"
+    assert config["settings"]["priority_exponent"] == 1.0
+    assert json.loads(Path("run/summary.json").read_text())["stopped"] == "budget"
+
+
 def test_online_access_needs_no_uncertainty_and_stops_at_a_return(uflp: Call) -> None:
     words = ["--access", "online", "--queries", "40", "--stop-at-return", "-1", "--json"]
     small = [word for word in SMALL if not word.startswith("feature_size")]
@@ -430,7 +444,7 @@ def test_the_command_is_installed_and_lists_every_name(tmp_path: Path) -> None:
         [command, "list"], capture_output=True, text=True, cwd=tmp_path, env=os.environ
     )
     assert ended.returncode == 0, ended.stderr
-    for name in (*PRESETS, *AGENTS, *UNCERTAINTIES, *SIMULATORS):
+    for name in (*PRESETS, *AGENTS, *UNCERTAINTIES, *RULES, *SIMULATORS):
         assert f"\n  {name} " in ended.stdout
     ended = subprocess.run([command, "train", "deep-see"], capture_output=True, text=True)
     assert ended.returncode == 2

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from probes import Corridor, CorridorSimulator, no_predict
 
-from uflp.collection import Actor, Rollout, Start, UncertaintyFirst
+from uflp.collection import Actor, Rollout, Start
+from uflp.collection.rules.uncertainty import UncertaintyFirst
 from uflp.memory import History
 from uflp.randomness import Randomness
 from uflp.types import Transition

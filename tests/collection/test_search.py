@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from probes import no_predict
 
-from uflp.collection import UncertaintyFirst, search
+from uflp.collection import search
+from uflp.collection.rules.uncertainty import UncertaintyFirst
 from uflp.collection.search import Bounds, Scan
 from uflp.memory import History
 from uflp.types import Snapshot

@@ -43,6 +43,11 @@ def test_a_bonus_is_made_of_the_same_uncertainty_on_both_sides(tmp_path: Path) -
     assert [job.settings.uncertainty_name for job in jobs] == ["counts", "counts"]
 
 
+def test_a_rule_is_of_local_access_alone(tmp_path: Path) -> None:
+    jobs = comparison_jobs("deep-sea", tmp_path, seeds=1, overrides={"rule": "uniform"})
+    assert [job.settings.loop.rule for job in jobs] == ["uniform", "uncertainty"]
+
+
 def test_bad_requests_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="unknown key"):
         comparison_jobs("deep-sea", tmp_path, seeds=1, overrides={"sizes": 3})

@@ -51,6 +51,21 @@ def test_a_run_with_other_settings_names_the_first_that_differs(done):
     assert other.unfinished() == "it was made otherwise: p_init was 0.1, not 0.25"
 
 
+def test_a_run_of_before_there_were_rules_is_a_finished_run(done):
+    config = json.loads((done.folder / "config.json").read_text())
+    assert config["settings"].pop("rule") == "uncertainty"
+    (done.folder / "config.json").write_text(json.dumps(config))
+    assert done.unfinished() is None
+    names = {"uncertainty": "counts", "overrides": {"size": 3, "queries": 30, "rule": "uniform"}}
+    other = Job(resolve("deep-sea", **names), done.folder)
+    assert other.unfinished() == "it was made otherwise: rule was uncertainty, not uniform"
+
+
+def test_a_record_without_settings_is_of_another_run(done):
+    (done.folder / "config.json").write_text('{"settings": null}')
+    assert done.unfinished().startswith("it was made otherwise")
+
+
 def test_a_run_that_would_have_stopped_earlier_is_another_run(done):
     other = Job(done.settings, done.folder, stop_at_return=0.9)
     assert other.unfinished() == "it was made otherwise: stop_at_return was None, not 0.9"

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from uflp import cli
+from uflp.collection import RULES
 from uflp.experiments.sweep import grid_jobs, parse_vary
 from uflp.report.sweeps import write_ranking
 from uflp.training.records import RunFolder, summarize
@@ -17,6 +18,13 @@ def test_the_grid_has_every_combination_and_seed(tmp_path):
     points = {(j.settings.loop.p_init, j.settings.loop.batch, j.settings.seed) for j in jobs}
     assert points == {(p, b, s) for p in (0.0, 0.5) for b in (1, None) for s in (0, 1)}
     assert jobs[0].folder == tmp_path / "p_init=0,batch=1" / "seed-0"
+
+
+def test_rules_are_compared_in_one_sweep(tmp_path):
+    jobs = grid_jobs("deep-sea", {"rule": list(RULES)}, seeds=1, out=tmp_path, uncertainty="counts")
+    assert [job.settings.loop.rule for job in jobs] == list(RULES)
+    assert [type(job.settings.rule) for job in jobs] == [RULES[name] for name in RULES]
+    assert jobs[1].folder == tmp_path / "rule=uniform" / "seed-0"
 
 
 def test_values_with_commas_are_separated_by_semicolons():

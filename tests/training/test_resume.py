@@ -12,6 +12,7 @@ from resuming import rows_of, small, stopped_rows
 
 import uflp
 from uflp.experiments.recorded import recorded
+from uflp.training.checkpoints import Checkpoints
 from uflp.training.interruption import Interrupted
 from uflp.training.run import Run
 from uflp.training.settings import RunSettings
@@ -34,10 +35,14 @@ STOPS = (7, 97, 97, 151, 233)
         ("swingup", "pi", "covariance", {}),
         ("gym:CartPole-v1", "ddqn", "counts", {}),
         ("gym:Taxi-v4", "ddqn-bonus", "counts", {"strategy": "replay"}),
+        ("deep-sea", "ddqn", None, {"rule": "uniform"}),
+        ("deep-sea", "ddqn", None, {"rule": "return", "stochastic": True, "batch": 3}),
+        ("deep-sea", "boot-ddqn", None, {"rule": "td-error", "checkpoint_period": 2}),
+        ("swingup", "ddqn-bonus", "counts", {"rule": "go-explore", "history_size": 60}),
     ],
 )
 def test_a_stopped_run_gives_the_rows_of_one_that_was_not(
-    tmp_path: Path, preset: str, agent: str, uncertainty: str, more: dict[str, Any]
+    tmp_path: Path, preset: str, agent: str, uncertainty: str | None, more: dict[str, Any]
 ) -> None:
     settings = small(preset, agent, uncertainty, **more)
     assert stopped_rows(settings, tmp_path, STOPS) == rows_of(Run(settings))
@@ -183,12 +188,30 @@ def test_changed_settings_are_refused(cut: Path, key: str, value: Any, message: 
     assert (cut / "metrics.csv").read_text() == rows
 
 
-def test_a_setting_that_is_missing_is_refused(cut: Path) -> None:
+def test_a_setting_that_is_missing_counts_as_its_default(cut: Path) -> None:
     config = json.loads((cut / "config.json").read_text())
-    del config["settings"]["sgd_period"]
+    del config["settings"]["history_size"]
     (cut / "config.json").write_text(json.dumps(config))
-    with pytest.raises(UsageError, match="another version"):
+    with pytest.raises(UsageError, match="history_size was 150, not 1000000"):
         uflp.resume(cut)
+
+
+def test_a_run_of_before_there_were_rules_goes_on(
+    settings: RunSettings, cut: Path, tmp_path: Path
+) -> None:
+    """Neither its `config.json` nor its checkpoint knows the setting."""
+    config = json.loads((cut / "config.json").read_text())
+    del config["settings"]["rule"]
+    (cut / "config.json").write_text(json.dumps(config))
+    checkpoints = Checkpoints(cut / "checkpoint")
+    state = checkpoints.newest()
+    assert state is not None
+    identity = json.loads(state["identity"])
+    del identity["settings"]["rule"]
+    checkpoints.save({**state, "identity": json.dumps(identity)})
+    uflp.resume(cut)
+    train(settings, out=tmp_path / "whole")
+    assert without_clock(cut) == without_clock(tmp_path / "whole")
 
 
 def test_the_settings_come_back_as_they_were(settings: RunSettings, cut: Path) -> None:

@@ -345,7 +345,8 @@ def test_an_evaluation_that_is_not_a_number_stops_the_run(tmp_path: Path) -> Non
 
 def test_an_observation_that_is_not_a_number_stops_the_run() -> None:
     corridor = Corridor(length=6, boxed=True, bad_observation_at=33)
-    run = Run(dataclasses.replace(corridor_run(corridor=corridor), uncertainty=None))
+    settings = corridor_run(corridor=corridor, access="online")
+    run = Run(dataclasses.replace(settings, uncertainty=None))
     with pytest.raises(BadNumberError, match=r"the observation was \[nan\] at query 33"):
         list(run.train())
 

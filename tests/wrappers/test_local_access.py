@@ -11,6 +11,7 @@ from gymnasium import spaces, wrappers
 from gymnasium.utils.env_checker import check_env
 
 import uflp
+from uflp.collection import RULES
 from uflp.simulators.deep_sea import DeepSea
 from uflp.types import UsageError
 from uflp.uncertainty.covariance import Covariance
@@ -59,6 +60,11 @@ def corridor() -> Any:
 
 def walk(env: Any, actions: list[int]) -> list[Any]:
     return [env.step(action) for action in actions]
+
+
+def chosen_entries(env: LocalAccess) -> set[int | None]:
+    rng = np.random.default_rng(0)
+    return {env.memory.rule.choose(rng).entry for _ in range(200)}
 
 
 def test_online_it_is_the_environment_itself() -> None:
@@ -263,6 +269,54 @@ def test_copies_in_one_process_may_share_what_they_know() -> None:
         LocalAccess(gymnasium.make("CartPole-v1"), share_with=one)
 
 
+def test_a_rule_without_uncertainty_asks_nothing_of_observations() -> None:
+    env = LocalAccess(
+        Painted(spaces.Sequence(spaces.Discrete(2))), p_init=0.0, rule="uniform", seed=0
+    )
+    env.reset(seed=0)
+    env.step(0)
+    for _ in range(10):
+        assert env.reset()[1]["uflp/restart"]
+    assert env.memory.uncertainty is None
+
+
+def test_the_rule_return_goes_back_to_the_best_episode() -> None:
+    """Three steps to the right pay 3; stepping off the left end pays nothing more."""
+    env = LocalAccess(Corridor(), p_init=1.0, batch=None, checkpoint_period=1, rule="return")
+    for actions in ([1, 1, 1, 0, 0, 0, 0], [0], [1, 0, 0]):
+        env.reset()
+        walk(env, actions)
+    assert chosen_entries(env) == {0, 1, 2, 3, 4, 5, 6}
+
+
+def test_copies_tell_a_shared_rule_of_their_own_episodes() -> None:
+    one = LocalAccess(Corridor(), p_init=0.0, batch=None, checkpoint_period=1, rule="return")
+    two = LocalAccess(Corridor(), share_with=one, checkpoint_period=1)
+    for env in (one, two):
+        env.reset(seed=0)
+    for env, action in ((one, 1), (two, 1), (one, 1), (two, 0), (two, 0), (one, 0), (one, 0)):
+        env.step(action)
+    assert one.step(0)[2], "the better one ends"
+    assert chosen_entries(one) == chosen_entries(two) == {0, 2, 4, 6, 7}
+
+
+def test_a_rule_of_ones_own_is_told_of_every_saved_state() -> None:
+    told: list[Any] = []
+
+    class Curious:
+        needs = None
+
+        def make(self, sources: Any) -> Any:
+            rule = RULES["uniform"]().make(sources)
+            rule.left = lambda entry, transition: told.append((entry, *transition[:4]))
+            return rule
+
+    env = LocalAccess(Walled(), rule=Curious(), checkpoint_period=2)
+    env.reset(seed=0)
+    walk(env, [1, 1, 1, 0])
+    assert told == [(0, 0, 1, 1.0, 1), (1, 2, 1, 1.0, 3)]
+
+
 def test_gymnasium_finds_nothing_wrong_with_it() -> None:
     check_env(LocalAccess(Walled()), skip_render_check=True)
 
@@ -276,6 +330,9 @@ def test_gymnasium_finds_nothing_wrong_with_it() -> None:
         ({"uncertainty": "count"}, "did you mean 'counts'"),
         ({"uncertainty": "ensemble-std"}, "choose counts, covariance"),
         ({"bin": 3}, "counts has no such setting"),
+        ({"rule": "unifrom"}, "did you mean 'uniform'"),
+        ({"rule": "td-error"}, "td-error goes by the action values of an agent"),
+        ({"rule": "go-explore", "uncertainty": "covariance"}, "go-explore .* use counts"),
     ],
 )
 def test_bad_input_is_refused(options: Any, message: str) -> None:

@@ -42,7 +42,7 @@ def compare(
     """
     from uflp.experiments.comparison import comparison_jobs
 
-    overrides = read_overrides([*(set_ or []), *(settings or [])], queries)
+    overrides = read_overrides([*(set_ or []), *(settings or [])], queries=queries)
     if out is None:
         words = [folder_name(preset), agent or "default"]
         if uncertainty is not None:

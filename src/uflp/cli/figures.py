@@ -73,7 +73,7 @@ def sweep(
     from uflp.report.sweeps import write_ranking
 
     out = out or Path("runs") / "sweeps" / f"{folder_name(preset)}-{agent or 'default'}-{access}"
-    overrides = read_overrides(set_ or [], queries)
+    overrides = read_overrides(set_ or [], queries=queries)
     jobs = grid_jobs(
         preset,
         parse_vary(vary),

@@ -8,13 +8,14 @@ import typer
 
 from uflp.types import UsageError
 
-LISTS = ("presets", "agents", "uncertainties", "simulators", "figures")
+LISTS = ("presets", "agents", "uncertainties", "rules", "simulators", "figures")
 
 
 def list_names(
     what: Annotated[str, typer.Argument(help="one of " + ", ".join(LISTS))] = "",
 ) -> None:
     """Show the names that other commands take."""
+    from uflp.collection import RULES
     from uflp.experiments.agents import AGENTS
     from uflp.experiments.figures import FIGURES
     from uflp.experiments.presets import PRESETS
@@ -28,6 +29,7 @@ def list_names(
         "presets": {name: preset.summary for name, preset in PRESETS.items()},
         "agents": {name: agent.summary for name, agent in AGENTS.items()},
         "uncertainties": {name: UNCERTAINTIES.summary(name) for name in UNCERTAINTIES},
+        "rules": {name: RULES.summary(name) for name in RULES},
         "simulators": {name: SIMULATORS.summary(name) for name in SIMULATORS},
         "figures": {name: figure.title for name, figure in FIGURES.items()},
     }

@@ -27,6 +27,10 @@ def train(
     ] = None,
     agent: Annotated[str | None, typer.Option(help="see `uflp list agents`")] = None,
     uncertainty: Annotated[str | None, typer.Option(help="see `uflp list uncertainties`")] = None,
+    rule: Annotated[
+        str | None,
+        typer.Option(help="where restarts go, see `uflp list rules`  [default: uncertainty]"),
+    ] = None,
     access: Annotated[str, typer.Option(help="local restarts from saved states; online never")] = (
         "local"
     ),
@@ -74,7 +78,7 @@ def train(
         raise UsageError("--seed names one seed and --seeds a number of them: give one of the two")
     if seeds is not None and seeds < 1:
         raise UsageError(f"--seeds must be at least 1, not {seeds}")
-    overrides = read_overrides([*(set_ or []), *(settings or [])], queries)
+    overrides = read_overrides([*(set_ or []), *(settings or [])], queries=queries, rule=rule)
     resolved = resolve(
         preset,
         agent=agent,

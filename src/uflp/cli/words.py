@@ -26,13 +26,14 @@ def read_pairs(words: list[str]) -> dict[str, Any]:
     return pairs
 
 
-def read_overrides(words: list[str], queries: int | None) -> dict[str, Any]:
-    """Reads KEY=VALUE words, and `--queries`, which is a key with an option of its own."""
+def read_overrides(words: list[str], **options: Any) -> dict[str, Any]:
+    """Reads KEY=VALUE words, and keys that have an option of their own, such as `--queries`."""
     overrides = read_pairs(words)
-    if queries is not None:
-        if "queries" in overrides:
-            raise UsageError("queries is set twice")
-        overrides["queries"] = queries
+    for key, value in options.items():
+        if value is not None:
+            if key in overrides:
+                raise UsageError(f"{key} is set twice")
+            overrides[key] = value
     return overrides
 
 

@@ -2,7 +2,16 @@
 
 from uflp.collection.acting import Actor
 from uflp.collection.lineage import Lineage
-from uflp.collection.restart import Start, UncertaintyFirst
 from uflp.collection.rollout import FailedRolloutError, Rollout
+from uflp.collection.rules import RULES, Rule, Sources, Start
 
-__all__ = ["Actor", "FailedRolloutError", "Lineage", "Rollout", "Start", "UncertaintyFirst"]
+__all__ = [
+    "RULES",
+    "Actor",
+    "FailedRolloutError",
+    "Lineage",
+    "Rollout",
+    "Rule",
+    "Sources",
+    "Start",
+]

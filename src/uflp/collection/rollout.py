@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from uflp.collection.acting import Actor
 from uflp.collection.lineage import Lineage
-from uflp.collection.restart import Start, UncertaintyFirst
+from uflp.collection.rules import Rule, Start
 from uflp.memory import History
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
@@ -40,7 +42,7 @@ class Rollout:
         *,
         history: History | None,
         uncertainty: Uncertainty | None,
-        rule: UncertaintyFirst | None,
+        rule: Rule | None,
         checkpoint_period: int = 1,
         limit: int | None = None,
         intrinsic_scale: float = 0.0,
@@ -54,7 +56,7 @@ class Rollout:
             randomness: of the run.
             history: where snapshots go; None under online access.
             uncertainty: observes every query, if there is one.
-            rule: told of every snapshot, if there is one.
+            rule: told of every snapshot and of what became of it, if there is one.
             checkpoint_period: a state is saved every so many observations.
             limit: queries after which a rollout is truncated.
             intrinsic_scale: c of the intrinsic reward c·u(s, a), Eq. 5.
@@ -114,14 +116,16 @@ class Rollout:
         truncated = not terminated and (truncated or self._length == self._limit)
         self.over = terminated or truncated
         self.observation, self._action = next_observation, None
+        transition = Transition(
+            *(observation, action, reward, next_observation, terminated, truncated, intrinsic),
+            next_mask=self._simulator.mask,
+        )
+        self._tell(transition)
         if not self.over:
             self._key = self._key_of(next_observation)
             if self._length % self._period == 0:
                 self._remember()
-        return Transition(
-            *(observation, action, reward, next_observation, terminated, truncated, intrinsic),
-            next_mask=self._simulator.mask,
-        )
+        return transition
 
     def state(self) -> State:
         """Returns where the present rollout is, with the simulator in mid-episode."""
@@ -172,6 +176,19 @@ class Rollout:
             self._rule.added(entry, self._key)
         if self._lineage is not None:
             self._lineage.added(entry, self._history.oldest)
+
+    def _tell(self, transition: Transition) -> None:
+        """Tells the rule what happened in the last entry's state, and at the end of a rollout."""
+        if self._rule is None or self._history is None:
+            return
+        newest = self._history.newest
+        saved, since = divmod(self._length - 1, self._period)
+        if since == 0:
+            self._rule.left(newest, transition)
+        if self.over:
+            first = max(newest - saved, self._history.oldest)
+            entries = np.arange(first, newest + 1)
+            self._rule.ended(entries, self._simulator.screen_score)
 
     def _ask(self, question: Callable[[], T]) -> T:
         """Asks the simulator, and ends the rollout if it raises an error."""

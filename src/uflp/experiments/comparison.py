@@ -12,6 +12,9 @@ from uflp.experiments.resolve import resolve
 from uflp.experiments.seeds import seed_jobs
 from uflp.types import UsageError
 
+_LOCAL = ("p_init", "rule")
+"""Settings that online access has only one value of."""
+
 
 def comparison_jobs(
     preset: str,
@@ -48,7 +51,7 @@ def comparison_jobs(
         "access": "online",
     }
     known = resolve(preset, **names).values()
-    shared = {key: overrides[key] for key in overrides if key in known and key != "p_init"}
+    shared = {key: overrides[key] for key in overrides if key in known and key not in _LOCAL}
     online = resolve(preset, **names, overrides=shared)
     return [
         job

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import signal
@@ -15,7 +14,15 @@ from typing import Any
 from uflp.experiments.recorded import read_object
 from uflp.training.checkpoints import move_aside
 from uflp.training.interruption import Interrupted, Interruption
-from uflp.training.records import CONFIG, METRICS, SUMMARY, described, difference
+from uflp.training.records import (
+    CONFIG,
+    METRICS,
+    SUMMARY,
+    as_json,
+    completed,
+    described,
+    difference,
+)
 from uflp.training.settings import RunSettings
 from uflp.training.train import train
 
@@ -45,8 +52,9 @@ class Job:
         config = read_object(self.folder / CONFIG)
         if config is None:
             return "its config.json is missing or damaged"
-        # What JSON makes of the settings, so that tuples compare equal to lists.
-        wanted = json.loads(json.dumps(described(self.settings, self.stop_at_return)))
+        if isinstance(config.get("settings"), dict):
+            config = completed(config, self.settings)
+        wanted = as_json(described(self.settings, self.stop_at_return))
         for key, value in wanted.items():
             if config.get(key) != value:
                 return f"it was made otherwise: {difference(config.get(key), value, key)}"

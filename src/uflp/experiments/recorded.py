@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from uflp.experiments.resolve import resolve
-from uflp.training.records import CONFIG
+from uflp.training.records import CONFIG, as_json, completed
 from uflp.training.settings import RunSettings
 from uflp.types import UsageError
 
@@ -31,12 +31,13 @@ def resolved(config: dict[str, Any], path: Path) -> tuple[RunSettings, float | N
         names = {key: config[key] for key in ("preset", "agent", "uncertainty", "access", "seed")}
         stop_at_return = config["stop_at_return"]
         settings = resolve(**names, overrides=config["settings"])
+        values = completed(config, settings)["settings"]
+        settings = resolve(**names, overrides=values)
     except UsageError as error:
         raise UsageError(f"{path} is not the configuration of a run: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} is not the configuration of a run: {error!r}") from error
-    # What JSON makes of the settings, so that tuples compare equal to lists.
-    if json.loads(json.dumps(settings.values())) != config["settings"]:
+    if as_json(settings.values()) != values:
         raise UsageError(f"{path} was written by another version: its settings are incomplete")
     return settings, stop_at_return
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from uflp.agents import LEARNERS
+from uflp.collection import RULES
 from uflp.experiments.agents import AGENTS
 from uflp.experiments.presets import Preset, find_preset
 from uflp.registry import unknown
@@ -49,11 +50,21 @@ def resolve(
     access = typing.cast(Access, access)
     if seed < 0:
         raise UsageError(f"seed must not be negative, not {seed}")
+    overrides = overrides or {}
+    rule_name = str(overrides.get("rule", LoopSettings.rule))
+    rule = RULES[rule_name]
+    if access == "online" and rule_name != LoopSettings.rule:
+        raise UsageError("online access never restarts: leave the rule alone, or use local access")
     named = AGENTS[agent]
     learner = LEARNERS[named.learner]
     ensemble = "members" in _keys(learner)
-    if uncertainty is None and (access == "local" or named.exploration != "greedy"):
+    needs = rule.needs if access == "local" else None
+    if uncertainty is None and needs in UNCERTAINTIES:
+        uncertainty = needs
+    elif uncertainty is None and (needs or named.exploration != "greedy"):
         uncertainty = "ensemble-std" if ensemble else chosen.uncertainty
+    if needs not in (None, "any", uncertainty):
+        raise UsageError(f"the rule {rule_name} goes by {needs}, not by {uncertainty}")
     if uncertainty == "ensemble-std" and not ensemble:
         others = ", ".join(name for name in UNCERTAINTIES if name != uncertainty)
         raise UsageError(f"{agent} has no ensemble for ensemble-std to compare: choose {others}")
@@ -62,16 +73,17 @@ def resolve(
         "simulator": simulator_class,
         "learner": learner,
         "uncertainty": None if uncertainty is None else UNCERTAINTIES[uncertainty],
+        "rule": rule,
         "loop": LoopSettings,
     }
     values = dict(chosen.values) | named_by
-    for rule in chosen.rules:
-        if rule.matches(agent, uncertainty, access):
-            values |= rule.values
+    for some in chosen.rules:
+        if some.matches(agent, uncertainty, access):
+            values |= some.values
     values |= named.values
     if access == "online":
         values["p_init"] = 1.0
-    overrides = _read(parts, overrides or {})
+    overrides = _read(parts, overrides)
     if access == "online" and overrides.get("p_init", 1.0) != 1.0:
         raise UsageError("online access means p_init=1: leave p_init alone, or use --access local")
     values |= overrides
@@ -88,6 +100,7 @@ def resolve(
         learner=_make(learner, values),
         uncertainty=_make(parts["uncertainty"], values),
         loop=_make(LoopSettings, values),
+        rule=_make(rule, values),
     )
 
 

@@ -120,6 +120,10 @@ class History:
         bits = self._masks[entries % self._rows]
         return np.unpackbits(bits, axis=1, count=self.masked).astype(bool)
 
+    def screen_scores(self, entries: np.ndarray) -> np.ndarray:
+        """Returns the screen scores of live entries."""
+        return self._scores[entries % self._rows]
+
     def fetch(self, entry: int) -> Snapshot | None:
         """Returns an entry's snapshot, or None if it has been evicted."""
         if not self.oldest <= entry <= self.newest:

@@ -153,6 +153,23 @@ def described(settings: RunSettings, stop_at_return: float | None) -> dict[str, 
     }
 
 
+def completed(config: dict[str, Any], settings: RunSettings) -> dict[str, Any]:
+    """Returns a run's record with the settings that did not exist yet when it was written.
+
+    They have the default values of their settings classes, which stand for what was done before.
+
+    Args:
+        config: the record.
+        settings: of the same run, or of one that it may be the record of.
+    """
+    return {**config, "settings": as_json(settings.defaults()) | config["settings"]}
+
+
+def as_json(value: Any) -> Any:
+    """Returns what JSON makes of a value, such as lists of tuples."""
+    return json.loads(json.dumps(value))
+
+
 def difference(have: Any, want: Any, key: str = "everything") -> str:
     """Returns a phrase about the first setting that differs."""
     if isinstance(have, dict) and isinstance(want, dict):

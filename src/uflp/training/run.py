@@ -23,6 +23,7 @@ from uflp.training.wiring import (
     make_replay,
     make_rule,
     make_targets,
+    make_td_error,
     make_uncertainty,
 )
 from uflp.types import RunError, Transition
@@ -70,7 +71,10 @@ class Run:
         self.learner = self.agent.init(jax.random.key(self.randomness.integer("agent")))
         self.uncertainty = make_uncertainty(settings, space, actions, self.randomness)
         self.history = make_history(settings, self.simulator, self.uncertainty, masked)
-        self.rule = make_rule(settings, self.history, self.uncertainty, self.predict, actions)
+        td_error = make_td_error(settings, self.agent.target, self.predict)
+        self.rule = make_rule(
+            settings, self.history, self.uncertainty, self.predict, td_error, actions
+        )
         self.targets = make_targets(settings, self.agent.target, self.replay, self._value)
         learns = self.agent.target != "none"
         self._policy = greedy(self.predict) if learns else uniform(actions)

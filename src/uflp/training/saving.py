@@ -12,7 +12,7 @@ from uflp.state import State
 from uflp.training import checkpoints
 from uflp.training.checkpoints import Checkpoints
 from uflp.training.interruption import Interrupted, Interruption, resume_command
-from uflp.training.records import CHECKPOINT, RunFolder, difference
+from uflp.training.records import CHECKPOINT, RunFolder, completed, difference
 from uflp.training.run import Row, Run
 from uflp.types import RunError, UsageError
 
@@ -126,6 +126,7 @@ class Saver:
 
     def _check(self, state: State) -> None:
         saved, present = (json.loads(text) for text in (state["identity"], self._folder.identity))
+        saved = completed(saved, self._run.settings)
         if saved != present:
             raise UsageError(
                 f"{self._folder.path} was changed since it was saved: {difference(saved, present)}"

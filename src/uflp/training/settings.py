@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, field
 from typing import Any, Literal
 
+from uflp.collection.rules import RuleSettings
+from uflp.collection.rules.uncertainty import MostUncertain
 from uflp.types import UsageError
 
 Access = Literal["online", "local"]
@@ -20,8 +22,9 @@ class LoopSettings:
         queries: budget, in steps of the training simulator.
         p_init: probability that a rollout begins at the initial-state distribution; 1 is online.
         batch: B, the snapshots drawn for a restart; None means the whole history.
+        rule: name of the rule that chooses among the snapshots; see `uflp list rules`.
         restart: `pair` restarts at the most uncertain (s, a), `state` at the most uncertain s with
-            a random action.
+            a random action; of the rule `uncertainty`.
         checkpoint_period: observations between two snapshots of a rollout.
         rollout_limit: queries after which a rollout is truncated; None runs episodes to their end.
         history_size: snapshots that the history holds.
@@ -44,6 +47,7 @@ class LoopSettings:
     queries: int = 100_000
     p_init: float = 0.1
     batch: int | None = None
+    rule: str = "uncertainty"
     restart: Literal["pair", "state"] = "pair"
     checkpoint_period: int = 1
     rollout_limit: int | None = None
@@ -105,6 +109,7 @@ class RunSettings:
         learner: settings whose `make(space, actions)` gives an agent.
         uncertainty: settings whose `make(space, actions, seed)` gives an uncertainty, or None.
         loop: all the rest.
+        rule: settings whose `make(sources)` gives the restart rule that `loop` names.
     """
 
     preset: str
@@ -117,6 +122,7 @@ class RunSettings:
     learner: Any
     uncertainty: Any | None
     loop: LoopSettings
+    rule: RuleSettings = field(default_factory=MostUncertain)
 
     def names(self) -> dict[str, Any]:
         """Returns the names that identify the run."""
@@ -130,10 +136,15 @@ class RunSettings:
 
     def values(self) -> dict[str, Any]:
         """Returns every resolved setting by its key."""
-        parts = [self.loop, self.simulator, self.learner, self.uncertainty]
         return {
-            key: value
-            for part in parts
-            if part is not None
-            for key, value in dataclasses.asdict(part).items()
+            key: value for part in self._parts() for key, value in dataclasses.asdict(part).items()
         }
+
+    def defaults(self) -> dict[str, Any]:
+        """Returns the default value of every setting that has one, by its key."""
+        fields = [one for part in self._parts() for one in dataclasses.fields(part)]
+        return {one.name: one.default for one in fields if one.default is not MISSING}
+
+    def _parts(self) -> list[Any]:
+        parts = [self.loop, self.simulator, self.learner, self.uncertainty, self.rule]
+        return [part for part in parts if part is not None]

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import gymnasium
+import math
+from collections.abc import Callable
 
-from uflp import spaces
-from uflp.collection import UncertaintyFirst
+import gymnasium
+import numpy as np
+
+from uflp import masks, spaces
+from uflp.collection import Rule, Sources
 from uflp.memory import FrameReplay, History, MonteCarlo, Nothing, NStep, Replay, Targets, Value
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
 from uflp.training.settings import RunSettings
-from uflp.types import UsageError
+from uflp.types import Transition, UsageError
 from uflp.uncertainty import Uncertainty
 from uflp.uncertainty.base import Predict
+
+TDErrorOf = Callable[[Transition], float]
 
 
 def make_replay(settings: RunSettings, space: gymnasium.Space, masked: int) -> Replay | FrameReplay:
@@ -41,12 +47,12 @@ def make_history(
     settings: RunSettings, simulator: Simulator, uncertainty: Uncertainty | None, masked: int
 ) -> History | None:
     """Makes the history; under online access there is none. For `masked` see `make_replay`."""
-    if settings.access == "online" or uncertainty is None:
+    if settings.access == "online":
         return None
     return History(
         simulator.stamp,
-        key_shape=uncertainty.key_shape,
-        key_dtype=uncertainty.key_dtype,
+        key_shape=() if uncertainty is None else uncertainty.key_shape,
+        key_dtype=np.int64 if uncertainty is None else uncertainty.key_dtype,
         masked=masked,
         width=simulator.snapshot_width,
         entries=settings.loop.history_size,
@@ -60,15 +66,44 @@ def make_rule(
     history: History | None,
     uncertainty: Uncertainty | None,
     predict: Predict,
+    td_error: TDErrorOf | None,
     actions: int,
-) -> UncertaintyFirst | None:
+) -> Rule | None:
     """Makes the restart rule, if there is a history to restart from."""
-    if history is None or uncertainty is None:
+    if history is None:
         return None
     loop = settings.loop
-    return UncertaintyFirst(
-        history, uncertainty, predict, actions=actions, batch=loop.batch, kind=loop.restart
+    sources = Sources(
+        history=history,
+        actions=actions,
+        batch=loop.batch,
+        kind=loop.restart,
+        uncertainty=uncertainty,
+        predict=predict,
+        td_error=td_error,
     )
+    return settings.rule.make(sources)
+
+
+def make_td_error(settings: RunSettings, target: str, predict: Predict) -> TDErrorOf | None:
+    """Returns the one-step TD error of a transition, or None if the agent does not learn.
+
+    Ensembles are taken at their mean; rewards are those that are learned from.
+    """
+    loop = settings.loop
+    if target == "none":
+        return None
+
+    def td_error(transition: Transition) -> float:
+        pair = np.stack([transition.observation, transition.next_observation])
+        values, next_values = predict(pair).mean(axis=0)
+        clip = math.inf if loop.reward_clip is None else loop.reward_clip
+        reward = min(max(transition.reward, -clip), clip) + transition.intrinsic
+        discount = 0.0 if transition.terminated else loop.discount
+        best = masks.only(next_values, transition.next_mask).max()
+        return float(reward + discount * best - values[transition.action])
+
+    return td_error
 
 
 def make_targets(

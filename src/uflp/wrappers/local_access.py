@@ -8,7 +8,7 @@ from typing import Any, Literal
 import gymnasium
 import numpy as np
 
-from uflp.collection.restart import Kind
+from uflp.collection.rules import Kind, RuleSettings
 from uflp.simulators.base import Simulator
 from uflp.simulators.gymnasium import GymnasiumSimulator
 from uflp.types import Transition, UsageError
@@ -45,6 +45,7 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
         p_init: float = 0.2,
         batch: int | None = 32,
         restart: Kind | None = None,
+        rule: str | RuleSettings = "uncertainty",
         first_action: Literal["free", "forced"] = "free",
         checkpoint_period: int | None = None,
         history_size: int = 100_000,
@@ -57,11 +58,14 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
 
         Args:
             env: the environment, or a function that makes one (which `online` then calls).
-            uncertainty: `counts`, `covariance`, or settings with a `make` of their own.
+            uncertainty: `counts`, `covariance`, or settings with a `make` of their own; not kept
+                where the rule needs none.
             p_init: probability that an episode begins at the initial-state distribution.
             batch: B, the snapshots drawn for a restart; None means the whole history.
             restart: `pair` restarts at the most uncertain (s, a), `state` at the most uncertain s;
                 None means pairs where actions have numbers.
+            rule: which saved states restarts go to: `uncertainty`, `uniform`, `return`,
+                `go-explore`, or settings with a `make` of their own.
             first_action: `free` lets the agent choose it; `forced` takes a0 inside `reset`, and
                 keeps its transition for `pop_transitions`.
             checkpoint_period: steps between two snapshots of an episode. None means 1 where a
@@ -98,6 +102,8 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._key: Any = None
         self._length = 0
         self._next_save = 0
+        self._entries: list[int] = []
+        self._saved: Any = None
         self.memory: LocalMemory = (
             LocalMemory(
                 simulator,
@@ -105,6 +111,7 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
                 settings,
                 batch=batch,
                 restart=restart,
+                rule=rule,
                 history_size=history_size,
                 seed=seed or 0,
             )
@@ -143,13 +150,17 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
         result = self._simulator.step(action)
         self._steps += 1
         memory = self.memory
-        memory.uncertainty.observe(self._key, int(action) - self._first if self._numbered else 0)
-        if not (result[2] or result[3]):
-            self._key = memory.key_of(result[0])
-            self._length += 1
-            if self._length == self._next_save:
-                memory.add(self._simulator.save(), self._key, self._simulator.mask)
-                self._next_save += self._period or 3 * self._length
+        memory.observe(self._key, int(action) - self._first if self._numbered else 0)
+        if self._saved is not None:
+            self._left(action, *result[:4])
+        if result[2] or result[3]:
+            memory.ended(self._entries, self._simulator.screen_score)
+            return result
+        self._key = memory.key_of(result[0])
+        self._length += 1
+        if self._length == self._next_save:
+            self._save(result[0])
+            self._next_save += self._period or 3 * self._length
         return result
 
     def pop_transitions(self) -> list[Transition]:
@@ -201,7 +212,21 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._key = self.memory.key_of(observation)
         self._length = 0
         self._next_save = self._period or 1
-        self.memory.add(self._simulator.save(), self._key, self._simulator.mask)
+        self._entries = []
+        self._save(observation)
+
+    def _save(self, observation: Any) -> None:
+        """Adds the present state to the history."""
+        self._entries.append(
+            self.memory.add(self._simulator.save(), self._key, self._simulator.mask)
+        )
+        self._saved = observation
+
+    def _left(self, action: Any, seen: Any, reward: float, over: bool, cut: bool) -> None:
+        """Tells the rule what happened in the state that was saved last."""
+        transition = Transition(self._saved, action, reward, seen, over, cut)
+        self.memory.rule.left(self._entries[-1], transition)
+        self._saved = None
 
     def _first_action(self, number: int | None) -> Any:
         """Returns a0; where actions have no numbers, one drawn from their space."""

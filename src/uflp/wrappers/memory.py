@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
 import numpy as np
 
 from uflp import spaces
-from uflp.collection.restart import Kind, UncertaintyFirst
+from uflp.collection.rules import RULES, Kind, Rule, RuleSettings, Sources
 from uflp.memory import History
 from uflp.registry import unknown
 from uflp.simulators import Simulator
@@ -21,7 +22,8 @@ class LocalMemory:
 
     Attributes:
         history: the snapshots.
-        uncertainty: observes every query.
+        uncertainty: scores states, None where the rule needs none.
+        observe: lets the uncertainty observe a query.
         rule: chooses where a rollout begins.
         key_of: gives the key of an observation, which is flattened first if it has parts.
         actions: how many actions the uncertainty tells apart; 1 where they are not numbered, which
@@ -36,6 +38,7 @@ class LocalMemory:
         *,
         batch: int | None,
         restart: Kind | None,
+        rule: str | RuleSettings,
         history_size: int,
         seed: int,
     ):
@@ -51,35 +54,51 @@ class LocalMemory:
                 f"actions of {simulator.action_space} have no numbers to compare pairs by: "
                 'use restart="state", with which counts and covariance score states alone'
             )
-        self.uncertainty: Uncertainty = _settings(uncertainty, settings).make(
-            self._key_space(), self.actions, seed
-        )
+        rule_settings: RuleSettings = RULES[rule]() if isinstance(rule, str) else rule
+        self.uncertainty: Uncertainty | None = None
+        # Once a step: the way there is as short as it can be.
+        self.key_of: Callable[[Any], Any] = _no_key
+        self.observe: Callable[[Any, int], None] = _nothing
+        if rule_settings.needs is not None:
+            made: Uncertainty = _settings(uncertainty, settings).make(
+                self._key_space(), self.actions, seed
+            )
+            self.uncertainty, self.observe = made, made.observe
+            self.key_of = self._key_of_parts if self._flatten else made.key_of
         self.history = History(
             simulator.stamp,
-            key_shape=self.uncertainty.key_shape,
-            key_dtype=self.uncertainty.key_dtype,
+            key_shape=() if self.uncertainty is None else self.uncertainty.key_shape,
+            key_dtype=np.int64 if self.uncertainty is None else self.uncertainty.key_dtype,
             masked=self.actions if simulator.masked else 0,
             width=simulator.snapshot_width,
             entries=history_size,
             portable=simulator.portable,
         )
-        # Once a step: the way there is as short as it can be.
-        self.key_of = self._key_of_parts if self._flatten else self.uncertainty.key_of
-        pairs = numbered and self.uncertainty.knows_actions
-        self.rule = UncertaintyFirst(
-            self.history,
-            self.uncertainty,
-            _no_values,
+        pairs = numbered and self.uncertainty is not None and self.uncertainty.knows_actions
+        sources = Sources(
+            history=self.history,
             actions=self.actions,
             batch=batch,
             kind=restart or ("pair" if pairs else "state"),
+            uncertainty=self.uncertainty,
+            predict=_no_values,
+            td_error=None,
         )
+        self.rule: Rule = rule_settings.make(sources)
 
-    def add(self, snapshot: Snapshot, key: Any, mask: np.ndarray | None) -> None:
-        """Adds a snapshot to the history."""
-        self.rule.added(self.history.add(snapshot, key, mask), key)
+    def add(self, snapshot: Snapshot, key: Any, mask: np.ndarray | None) -> int:
+        """Adds a snapshot to the history; returns the number of its entry."""
+        entry = self.history.add(snapshot, key, mask)
+        self.rule.added(entry, key)
+        return entry
+
+    def ended(self, entries: list[int], screen_score: float) -> None:
+        """Takes note of the entries that an episode added, and of its screen score."""
+        numbers = np.array(entries)
+        self.rule.ended(numbers[numbers >= self.history.oldest], screen_score)
 
     def _key_of_parts(self, observation: Any) -> Any:
+        assert self.uncertainty is not None
         return self.uncertainty.key_of(gymnasium.spaces.flatten(self._space, observation))
 
     def _key_space(self) -> gymnasium.Space[Any]:
@@ -114,6 +133,14 @@ def _settings(uncertainty: Any, settings: dict[str, Any]) -> Any:
         return UNCERTAINTIES[uncertainty](**settings)
     except TypeError as error:
         raise UsageError(f"{uncertainty} has no such setting: {error}") from error
+
+
+def _no_key(observation: Any) -> int:
+    return 0
+
+
+def _nothing(key: Any, action: int) -> None:
+    pass
 
 
 def _no_values(observations: np.ndarray) -> np.ndarray:

@@ -1,34 +1,41 @@
-"""Where the next rollout begins: the choice inside Algorithm 2."""
+"""The paper's rule: uncertainty first."""
 
 from __future__ import annotations
 
 import functools
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from uflp import masks
+from uflp.collection.rules.base import Kind, Rule, Sources, Start, random_start
 from uflp.collection.search import Search, argmax, make_search
 from uflp.memory import History
 from uflp.state import State
 from uflp.uncertainty.base import Predict, Uncertainty
 
-Kind = Literal["pair", "state"]
+
+@dataclass(frozen=True)
+class MostUncertain:
+    """The most uncertain of B saved states, or of their pairs with actions: the paper's rule."""
+
+    needs: ClassVar[str | None] = "any"
+
+    def make(self, sources: Sources) -> UncertaintyFirst:
+        """Returns the rule."""
+        assert sources.uncertainty is not None
+        return UncertaintyFirst(
+            sources.history,
+            sources.uncertainty,
+            sources.predict,
+            actions=sources.actions,
+            batch=sources.batch,
+            kind=sources.kind,
+        )
 
 
-class Start(NamedTuple):
-    """Where a rollout begins.
-
-    Attributes:
-        entry: number of the history's entry to restore, None for the initial-state distribution.
-        action: a0, None where the agent chooses it.
-    """
-
-    entry: int | None = None
-    action: int | None = None
-
-
-class UncertaintyFirst:
+class UncertaintyFirst(Rule):
     """The paper's rule: the most uncertain of B snapshots, drawn uniformly with replacement.
 
     With `kind="pair"` it takes the most uncertain pair (s, a), Eq. 1; with `kind="state"` the most
@@ -56,7 +63,7 @@ class UncertaintyFirst:
             make_search(uncertainty, history, self._state_scores) if batch is None else None
         )
 
-    def added(self, entry: int, key: object) -> None:
+    def added(self, entry: int, key: Any) -> None:
         """Learns of a new entry of the history."""
         if self._search is not None:
             self._search.added(entry, key)
@@ -71,8 +78,7 @@ class UncertaintyFirst:
             entry = int(entries[argmax(self._state_scores(entries), rng)])
         if self._kind == "pair":
             return Start(entry, argmax(self._pair_scores(np.array([entry]))[0], rng))
-        allowed = self._history.masks(np.array([entry]))
-        return Start(entry, masks.draw(rng, self._actions, None if allowed is None else allowed[0]))
+        return random_start(self._history, entry, self._actions, rng)
 
     def state(self) -> State:
         """Returns what the search knows."""
