@@ -31,6 +31,11 @@ def make_uncertainty(
     if settings.uncertainty is None:
         return None
     made: Uncertainty = settings.uncertainty.make(space, actions, randomness.integer("uncertainty"))
+    if settings.exploration == "bonus" and not made.knows_actions:
+        raise UsageError(
+            f"{settings.uncertainty_name} gives all actions of a state the same bonus, so that "
+            f"{settings.agent} would act as if there were none: choose ddqn or ddqn-intrinsic"
+        )
     return made
 
 
@@ -44,6 +49,7 @@ def make_history(
         simulator.stamp,
         key_shape=uncertainty.key_shape,
         key_dtype=uncertainty.key_dtype,
+        read_key=lambda snapshot: uncertainty.key_of(simulator.observation_of(snapshot)),
         width=simulator.snapshot_width,
         entries=settings.loop.history_size,
         nbytes=settings.loop.history_bytes,

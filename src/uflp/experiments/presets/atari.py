@@ -18,6 +18,8 @@ _ATARI_DIST = Rule(
     },
     agents=("dist-ddqn",),
 )
+_ATARI_RND = Rule({"p_init": 0.3, "batch": 32}, uncertainties=("rnd",))
+_ATARI_DIST_RND = Rule({"v_max": 10_000.0}, agents=("dist-ddqn",), uncertainties=("rnd",))
 
 
 def atari(summary: str, game: str, *rules: Rule, **values: Any) -> Preset:
@@ -57,7 +59,13 @@ def atari(summary: str, game: str, *rules: Rule, **values: Any) -> Preset:
             "eval_episodes": 1,
         }
         | values,
-        rules=(Rule({"p_init": 0.7}, agents=("ddqn-intrinsic",)), _ATARI_DIST, *rules),
+        rules=(
+            _ATARI_RND,
+            Rule({"p_init": 0.7}, agents=("ddqn-intrinsic",)),
+            _ATARI_DIST,
+            _ATARI_DIST_RND,
+            *rules,
+        ),
     )
 
 
@@ -70,7 +78,10 @@ ATARI: Mapping[str, Preset] = {
         queries=1_000_000_000,
     ),
     "atari/private-eye": atari(
-        "PrivateEye: sparse rewards, far apart", "private-eye", discount=0.997, v_max=120_000.0
+        "PrivateEye: sparse rewards, far apart",
+        "private-eye",
+        Rule({"v_max": 120_000.0}),
+        discount=0.997,
     ),
     "atari/venture": atari("Venture: rewards denser than in the other three", "venture"),
     "atari/pitfall": atari("Pitfall: rewards sparse, and every mishap costs", "pitfall"),
