@@ -9,7 +9,7 @@ import copy
 import pickle
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -126,6 +126,19 @@ def _observation(course: Course) -> Iterator[str]:
                     return
 
 
+def _reading(course: Course) -> Iterator[str]:
+    simulator = course.started()
+    snapshot = simulator.save()
+    expected, _ = simulator.restore(snapshot, randomness="exact")
+    read: list[Any] = []
+    played = course.play(simulator, lambda: read.append(simulator.observation_of(snapshot)))
+    for observation in read:
+        if not same(observation, expected):
+            yield f"{observation!r} instead of {expected!r}"
+            return
+    yield from difference(course.play(course.started()), played)
+
+
 def _fresh_noise(course: Course) -> Iterator[str]:
     other = course.make()
     other.reset(seed=course.seed + 1)
@@ -223,6 +236,7 @@ def _logs(course: Course) -> Iterator[str]:
 
 SEEDS = "equal seeds give equal episodes"
 EXACT = "an exact restore replays to the bit"
+READING = "reading a snapshot's observation disturbs nothing"
 _PROMISES: dict[str, Callable[[Course], Iterator[str]]] = {
     "observations lie in the observation space": _spaces,
     "observations stay as they were handed out": _handed_out,
@@ -230,6 +244,7 @@ _PROMISES: dict[str, Callable[[Course], Iterator[str]]] = {
     "saving disturbs nothing": _saving,
     EXACT: _exact,
     "a restore gives the saved observation": _observation,
+    READING: _reading,
     "a fresh restore gives new noise": _fresh_noise,
     "snapshots have bytes and stamps as promised": _snapshots,
     "a finished episode is neither saved nor stepped": _finished,
@@ -240,6 +255,7 @@ _PROMISES: dict[str, Callable[[Course], Iterator[str]]] = {
 # Promises that are put to the test by playing the same episodes twice.
 _NEED_SEEDS = {
     "saving disturbs nothing",
+    READING,
     "a fresh restore gives new noise",
     "damaged and foreign snapshots are refused",
 }

@@ -11,9 +11,10 @@ from threadpoolctl import threadpool_limits
 
 from uflp import masks, spaces
 from uflp.collection import Actor, FailedRolloutError, Lineage, Rollout, Start
+from uflp.networks.parameters import loaded_tree, saved_tree
 from uflp.randomness import Randomness
 from uflp.state import State, Stateful, number
-from uflp.training.compiled import compiled, learner_state, loaded_learner, predict
+from uflp.training.compiled import compiled, predict
 from uflp.training.evaluation import evaluate, greedy, uniform
 from uflp.training.exploration import Exploration
 from uflp.training.settings import RunSettings
@@ -165,7 +166,7 @@ class Run:
             "sgd_steps": self.sgd_steps,
             "looked_at": self._looked_at,
             "next_values": self._next_values,
-            "learner": learner_state(self.learner),
+            "learner": saved_tree(self.learner),
             **{name: part.state() for name, part in self._parts().items()},
         }
 
@@ -176,13 +177,13 @@ class Run:
         self.sgd_steps = number(state, "sgd_steps")
         self._looked_at = state["looked_at"]
         self._next_values = state["next_values"]
-        self.learner = loaded_learner(state["learner"], self.learner)
+        self.learner = loaded_tree(state["learner"], self.learner)
         for name, part in self._parts().items():
             part.load(state[name])
 
     def check_parameters(self) -> None:
         """Raises an error if any of the learner's numbers is not finite."""
-        for leaf in learner_state(self.learner)["leaves"]:
+        for leaf in saved_tree(self.learner)["leaves"]:
             if not np.isfinite(leaf).all():
                 raise BadNumberError(f"a parameter was not finite at query {self.queries}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -14,7 +15,7 @@ from uflp.memory import FrameReplay, History, MonteCarlo, Nothing, NStep, Replay
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
 from uflp.training.settings import RunSettings
-from uflp.types import Transition, UsageError
+from uflp.types import Snapshot, Transition, UsageError
 from uflp.uncertainty import Uncertainty
 from uflp.uncertainty.base import Predict
 
@@ -40,6 +41,11 @@ def make_uncertainty(
     if settings.uncertainty is None:
         return None
     made: Uncertainty = settings.uncertainty.make(space, actions, randomness.integer("uncertainty"))
+    if settings.exploration == "bonus" and not made.knows_actions:
+        raise UsageError(
+            f"{settings.uncertainty_name} gives all actions of a state the same bonus, so that "
+            f"{settings.agent} would act as if there were none: choose ddqn or ddqn-intrinsic"
+        )
     return made
 
 
@@ -49,10 +55,16 @@ def make_history(
     """Makes the history; under online access there is none. For `masked` see `make_replay`."""
     if settings.access == "online":
         return None
+
+    def read_key(snapshot: Snapshot) -> Any:
+        assert uncertainty is not None, "who reads keys has asked for them"
+        return uncertainty.key_of(simulator.observation_of(snapshot))
+
     return History(
         simulator.stamp,
         key_shape=() if uncertainty is None else uncertainty.key_shape,
         key_dtype=np.int64 if uncertainty is None else uncertainty.key_dtype,
+        read_key=read_key,
         masked=masked,
         width=simulator.snapshot_width,
         entries=settings.loop.history_size,

@@ -69,6 +69,7 @@ class LocalMemory:
             simulator.stamp,
             key_shape=() if self.uncertainty is None else self.uncertainty.key_shape,
             key_dtype=np.int64 if self.uncertainty is None else self.uncertainty.key_dtype,
+            read_key=lambda snapshot: self.key_of(simulator.observation_of(snapshot)),
             masked=self.actions if simulator.masked else 0,
             width=simulator.snapshot_width,
             entries=history_size,

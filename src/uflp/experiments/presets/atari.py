@@ -18,9 +18,14 @@ _ATARI_DIST = Rule(
     },
     agents=("dist-ddqn",),
 )
+_ATARI_RND = Rule({"p_init": 0.3, "batch": 32}, uncertainties=("rnd",))
+_ATARI_DIST_RND = Rule({"v_max": 10_000.0}, agents=("dist-ddqn",), uncertainties=("rnd",))
 
 # Random actions lead nowhere in the long run: many short rollouts, each from the rarest cell.
-_ATARI_RANDOM = Rule({"rollout_limit": 100, "batch": None}, agents=("random",), access="local")
+_ATARI_RANDOM = (
+    Rule({"rollout_limit": 100}, agents=("random",), access="local"),
+    Rule({"batch": None}, agents=("random",), uncertainties=("counts",), access="local"),
+)
 
 
 def atari(summary: str, game: str, *rules: Rule, **values: Any) -> Preset:
@@ -61,10 +66,12 @@ def atari(summary: str, game: str, *rules: Rule, **values: Any) -> Preset:
         }
         | values,
         rules=(
+            _ATARI_RND,
             Rule({"p_init": 0.7}, agents=("ddqn-intrinsic",)),
             _ATARI_DIST,
+            _ATARI_DIST_RND,
             *rules,
-            _ATARI_RANDOM,
+            *_ATARI_RANDOM,
         ),
     )
 
@@ -78,7 +85,10 @@ ATARI: Mapping[str, Preset] = {
         queries=1_000_000_000,
     ),
     "atari/private-eye": atari(
-        "PrivateEye: sparse rewards, far apart", "private-eye", discount=0.997, v_max=120_000.0
+        "PrivateEye: sparse rewards, far apart",
+        "private-eye",
+        Rule({"v_max": 120_000.0}),
+        discount=0.997,
     ),
     "atari/venture": atari("Venture: rewards denser than in the other three", "venture"),
     "atari/pitfall": atari("Pitfall: rewards sparse, and every mishap costs", "pitfall"),
