@@ -13,7 +13,7 @@ import pytest
 import uflp
 
 ROOT = Path(uflp.__file__).parent
-FOUNDATION = {"types", "randomness", "registry", "spaces", "state", "cells"}
+FOUNDATION = {"types", "randomness", "registry", "spaces", "masks", "state", "cells"}
 _ROOMS = {"simulators", "networks", "uncertainty", "agents", "memory"}
 _TRAINING = FOUNDATION | _ROOMS | {"collection", "training"}
 # A room to the rooms it may import, from the bottom up; each may also import itself.
@@ -22,6 +22,7 @@ LAYERS = {
     "randomness": {"types"},
     "registry": {"types"},
     "spaces": {"types"},
+    "masks": {"spaces"},
     "state": set(),
     "cells": {"types"},
     "simulators": FOUNDATION,

@@ -152,7 +152,7 @@ def test_a_forced_first_action_is_taken_inside_and_queued() -> None:
     walk(env, [0, 1, 0, 1, 1, 0, 1])  # all but the right action at place 2, which leads to 3
     observation, info = env.reset()
     assert (observation, info["uflp/first_action"]) == (3, 1)
-    assert env.pop_transitions() == [(2, 1, 1.0, 3, False, False, 0.0)]
+    assert env.pop_transitions() == [(2, 1, 1.0, 3, False, False, 0.0, None)]
     assert env.pop_transitions() == []
     assert env.queries == 8
     assert env.memory.uncertainty.visits[2, 1] == 1
@@ -169,7 +169,7 @@ def test_a_forced_first_action_that_ends_the_episode_is_queued_and_another_drawn
         _, info = env.reset()
         queued += env.pop_transitions()
         assert info["uflp/restart"]
-    assert (0, 0, 0.0, 0, True, False, 0.0) in queued
+    assert (0, 0, 0.0, 0, True, False, 0.0, None) in queued
     assert env.queries == 1 + len(queued)
     assert not queued[-1].terminated, "the start that counts was drawn after it"
 
