@@ -9,7 +9,9 @@ import pytest
 
 from uflp import cli
 from uflp.experiments.figures import FIGURES, SCALES
-from uflp.report.figures import fit_exponent, gather
+from uflp.report.pictures import fit_exponent
+from uflp.report.scores import final_score, finals, maxima
+from uflp.report.series import gather
 from uflp.training.records import RunFolder, summarize
 
 
@@ -37,18 +39,70 @@ def test_deep_sea_50_has_the_paper_s_runs(tmp_path):
     assert by_agent["ddqn-bonus"]["epsilon"] == 0.1 and by_agent["ddqn"]["epsilon"] == 0.0
 
 
+def test_montezuma_has_the_paper_s_runs(tmp_path):
+    jobs = FIGURES["montezuma-ddqn"].jobs("paper", tmp_path)
+    assert len(jobs) == 5 * len(FIGURES["montezuma-ddqn"].lines)
+    assert {job.settings.loop.queries for job in jobs} == {10**9}
+    values = {
+        (s.agent, s.access, s.uncertainty_name): (s.loop.p_init, s.loop.batch, s.loop.epsilon)
+        for s in (job.settings for job in jobs)
+    }
+    assert values["ddqn", "online", None] == (1.0, 8, 0.1)
+    assert values["ddqn", "local", "counts"] == (0.2, 8, 0.01)
+    assert values["ddqn-intrinsic", "online", "counts"] == (1.0, 8, 0.01)
+    assert values["ddqn-intrinsic", "local", "counts"] == (0.7, 8, 0.01)
+    swept = [job.settings.loop for job in FIGURES["montezuma-p-init-batch"].jobs("paper", tmp_path)]
+    pairs = {(loop.p_init, loop.batch) for loop in swept}
+    assert pairs == {(p, b) for p in (0.0, 0.1, 0.2, 0.3) for b in (1, 8, 64)}
+
+
+def test_four_games_have_the_paper_s_runs(tmp_path):
+    plan = FIGURES["atari-dist"]
+    jobs = plan.jobs("paper", tmp_path)
+    assert len(jobs) == 4 * len(plan.lines) * 5
+    assert {(j.settings.preset, j.settings.loop.queries) for j in jobs} == {
+        ("atari/montezuma-revenge", 10**9),
+        *((f"atari/{game}", 2 * 10**8) for game in ("private-eye", "venture", "pitfall")),
+    }
+    local = [job.settings.loop for job in jobs if job.settings.access == "local"]
+    assert {(loop.p_init, loop.batch) for loop in local} == {(0.3, 32)}
+
+
+def test_at_laptop_scale_only_access_differs(tmp_path):
+    jobs = FIGURES["montezuma-cells"].jobs("laptop", tmp_path)
+    assert {(job.settings.access, job.settings.seed) for job in jobs} == {
+        (access, seed) for access in ("local", "online") for seed in (0, 1)
+    }
+    assert {job.settings.loop.epsilon for job in jobs} == {0.1}
+    # Two samples a transition.
+    assert {job.settings.loop.learning_batch / job.settings.loop.sgd_period for job in jobs} == {2}
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_figures_of_the_same_runs_find_them_in_one_place(scale, tmp_path):
+    at_home = [(name, plan.home) for name, plan in FIGURES.items() if plan.home is not None]
+    assert len(at_home) == 6
+    for name, home in at_home:
+        there = {job.folder: job for job in FIGURES[home].jobs(scale, tmp_path)}
+        for job in FIGURES[name].jobs(scale, tmp_path):
+            assert there[job.folder] == job
+
+
 def fabricate(jobs, needed):
     """Writes runs that reach their target at the number of queries that `needed` gives."""
     for job in jobs:
         queries = needed(job.settings)
-        rows = [
-            {"queries": query, "eval_return_mean": value, "positive_rewards": 0}
-            for query, value in ((queries // 2, 0.0), (queries, 0.99))
-        ]
-        folder = RunFolder(job.folder, job.settings, job.stop_at_return)
-        for row in rows:
-            folder.append(row)
-        folder.finish(summarize(job.settings, rows, 1.0, job.folder))
+        points = ((queries // 2, 0.0), (queries, 0.99))
+        write(job, [{"queries": query, "eval_return_mean": value} for query, value in points])
+
+
+def write(job, rows):
+    """Writes a finished run with these rows."""
+    rows = [{"positive_rewards": 0, **row} for row in rows]
+    folder = RunFolder(job.folder, job.settings, job.stop_at_return)
+    for row in rows:
+        folder.append(row)
+    folder.finish(summarize(job.settings, rows, 1.0, job.folder))
 
 
 def test_the_exponent_is_that_of_the_runs(tmp_path):
@@ -79,20 +133,77 @@ def run(monkeypatch, *words):
     cli.main()
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_is_drawn_at_smoke_scale(name, tmp_path, monkeypatch, capsys):
-    try:
-        run(monkeypatch, "figure", name, "--scale", "smoke", "--out", tmp_path)
-    except SystemExit as stop:
-        assert not stop.code
-    picture = tmp_path / f"{name}.png"
-    assert str(picture) in capsys.readouterr().out
-    assert picture.read_bytes()[:4] == b"\x89PNG"
-    assert (tmp_path / f"{name}.svg").stat().st_size > 1000
-    with (tmp_path / f"{name}.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert {row["agent"] for row in rows} == set(FIGURES[name].agents)
-    assert np.isfinite([float(row["eval_return_mean"]) for row in rows]).all()
+def test_tables_hold_the_last_evaluations_and_the_highest_scores(tmp_path):
+    plan = FIGURES["eval-ddqn"]
+    jobs = [job for job in plan.jobs("laptop", tmp_path) if job.settings.seed < 2]
+    for number, job in enumerate(jobs):
+        # Forty evaluations, of which the first ten must not count: 1,000 is far from the rest.
+        returns = [1000.0] * 10 + [float(number)] * 15 + [float(number + 2)] * 15
+        rows = [
+            {"queries": n + 1, "eval_return_mean": value, "max_screen_score": 100 * number}
+            for n, value in enumerate(returns)
+        ]
+        write(job, rows)
+    series = gather(plan, jobs)
+    assert final_score(series[0].group.runs[0], "eval_return_mean") == 1.0
+    page, numbers = finals(plan, series)
+    rows = list(csv.DictReader(numbers.splitlines()))
+    # Seeds 0 and 1 of the first line have finals 1 and 2, of the next line 3 and 4.
+    assert [float(row["mean"]) for row in rows[:2]] == [1.5, 3.5]
+    assert (float(rows[0]["low"]), float(rows[0]["high"])) == (1.0, 2.0)
+    assert rows[0]["paper"] == "2500.0 ± 0.0" and rows[0]["human"] == "4753"
+    assert "| Montezuma Revenge | DDQN | online | – | 2 | 1.500 [1.000, 2.000] |" in page
+    plan = FIGURES["actor-ddqn"]
+    page, numbers = maxima(plan, gather(plan, jobs))
+    rows = list(csv.DictReader(numbers.splitlines()))
+    assert [float(row["maximum"]) for row in rows[:2]] == [100, 300]
+    assert "| counts | 2 | 300 | 6600 | 4,753 | 43,000 |" in page
+
+
+def test_results_of_the_paper_stand_with_their_lines():
+    of_local_counts = {"eval-ddqn": "6276.0 ± 551.3", "actor-ddqn": "9500"}
+    for name, result in of_local_counts.items():
+        (reported,) = FIGURES[name].reported.values()
+        assert len(reported) == 5
+        assert reported[FIGURES[name].lines.index(("ddqn", "local", "counts"))] == result
+    for name in ("eval-dist", "actor-dist"):
+        assert {len(results) for results in FIGURES[name].reported.values()} == {3}
+        assert FIGURES[name].lines[:2] == (
+            ("dist-ddqn", "online", None),
+            ("dist-ddqn", "local", "counts"),
+        )
+
+
+FAMILIES = {
+    home: [name for name, plan in FIGURES.items() if (plan.home or name) == home]
+    for home in (name for name, plan in FIGURES.items() if plan.home is None)
+}
+
+
+@pytest.mark.parametrize("home", FAMILIES)
+def test_figures_are_made_at_smoke_scale(home, tmp_path, monkeypatch, capsys):
+    for name in FAMILIES[home]:
+        try:
+            run(monkeypatch, "figure", name, "--scale", "smoke", "--out", tmp_path)
+        except SystemExit as stop:
+            assert not stop.code
+        out = capsys.readouterr().out
+        assert (name == home) == ("are there already" not in out)
+        plan = FIGURES[name]
+        if plan.kind in ("finals", "maxima"):
+            assert str(tmp_path / f"{name}.md") in out
+            assert (tmp_path / f"{name}.md").read_text().startswith(f"# {plan.title}\n")
+        else:
+            assert str(tmp_path / f"{name}.png") in out
+            assert (tmp_path / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
+            assert (tmp_path / f"{name}.svg").stat().st_size > 1000
+        with (tmp_path / f"{name}.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        assert {(row["agent"], row["access"]) for row in rows} == {
+            (line.agent, line.access) for line in plan.lines
+        }
+        column = {"finals": "mean", "maxima": "maximum"}.get(plan.kind, plan.measure)
+        assert np.isfinite([float(row[column]) for row in rows]).all()
 
 
 def test_an_interrupted_figure_goes_on(tmp_path, monkeypatch, capsys):

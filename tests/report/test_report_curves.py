@@ -92,6 +92,15 @@ def test_reference_lines_are_named(groups: list[Group]) -> None:
     assert [text.get_text() for text in axes.texts] == ["a person"]
 
 
+def test_a_reference_out_of_reach_is_named_at_the_edge(groups: list[Group]) -> None:
+    axes = Figure().add_subplot()
+    near, far = Reference(0.25, "near", reach=False), Reference(1e4, "far", reach=False)
+    draw(axes, groups, references=[near, far])
+    assert axes.get_ylim()[1] < 2
+    assert [text.get_text() for text in axes.texts] == ["far ↑", "near"]
+    assert [line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == ":"] == [0.25]
+
+
 def test_nothing_is_clipped_or_overlaps(make_run: MakeRun, tmp_path: Path) -> None:
     names = [*LOOKS, "an-agent-with-a-rather-long-name"]
     for agent in names:

@@ -20,9 +20,10 @@ def figure(
         Path | None, typer.Option(help="folder  [default: runs/figures/ID-SCALE]")
     ] = None,
 ) -> None:
-    """Draw a figure of the paper: makes the runs that are missing, then the picture.
+    """Draw a figure of the paper, or make a table: the runs that are missing come first.
 
-    An interrupted figure goes on where it stopped: call it again.
+    A table keeps its runs where the figure of the same runs does. An interrupted figure goes on
+    where it stopped: call it again.
 
     Example: `uflp figure deep-sea-50`
     """
@@ -34,11 +35,12 @@ def figure(
         raise UsageError(unknown("figure", name, FIGURES))
     if scale not in SCALES:
         raise UsageError(unknown("scale", scale, SCALES))
-    out = out or Path("runs") / "figures" / f"{name}-{scale}"
-    jobs = FIGURES[name].jobs(scale, out / "runs")
+    plan = FIGURES[name]
+    out = out or Path("runs") / "figures" / f"{plan.home or name}-{scale}"
+    jobs = plan.jobs(scale, out / "runs")
     make_missing(jobs)
-    print(write_figure(name, FIGURES[name], jobs, out))
-    print(f"The paper: {FIGURES[name].claim}.")
+    print(write_figure(name, plan.at(scale), jobs, out))
+    print(f"The paper: {plan.claim}.")
 
 
 def sweep(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from uflp.report.groups import Group
-from uflp.report.looks import colours, labels, markers, short
+from uflp.report.looks import colours, labels, markers, measure_of, short
 from uflp.report.runs import RETURN
 from uflp.report.statistics import Statistic, band
 
@@ -25,14 +25,21 @@ if TYPE_CHECKING:
 
 SIZE, DPI = (8.0, 5.0), 150  # Inches, and 1200 × 750 pixels.
 FAINT = "#595959"
-QUERIES_LABEL, RETURN_LABEL = "simulator queries", "evaluation return"
+QUERIES_LABEL, RETURN_LABEL = "simulator queries", measure_of(RETURN)
 
 
 class Reference(NamedTuple):
-    """A horizontal line to compare curves with."""
+    """A horizontal line to compare curves with.
+
+    Attributes:
+        value: where it is.
+        label: its name.
+        reach: whether the axis is to reach as far; else, where it does not, only the name is given.
+    """
 
     value: float
     label: str
+    reach: bool = True
 
 
 def learning_curves(
@@ -121,18 +128,7 @@ def draw(
             mean.queries, mean.low, mean.high, color=look["color"], alpha=0.18, linewidth=0
         )
         handles.append(Line2D([], [], label=label, **look))
-    for value, name in references:
-        axes.axhline(value, color=FAINT, linewidth=1, linestyle=":", zorder=1)
-        axes.annotate(
-            name,
-            (1, value),
-            xytext=(4, 0),
-            xycoords=("axes fraction", "data"),
-            textcoords="offset points",
-            va="center",
-            fontsize="small",
-            color=FAINT,
-        )
+    _draw_references(axes, references)
     axes.set_xlim(0, 1.01 * end)  # Room for a marker at the very end.
     axes.set_xlabel(QUERIES_LABEL)
     axes.set_ylabel(y_label)
@@ -141,6 +137,30 @@ def draw(
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     tidy(axes)
     return handles
+
+
+def _draw_references(axes: Axes, references: Sequence[Reference]) -> None:
+    """Draws lines and their names at the right edge, those beyond the axis at its top."""
+    for value, _, reach in references:
+        if reach:
+            axes.axhline(value, color=FAINT, linewidth=1, linestyle=":", zorder=1)
+    beyond = 0
+    for value, name, reach in sorted(references, reverse=True):
+        bottom, top = axes.get_ylim()
+        inside = bottom <= value <= top
+        if inside and not reach:
+            axes.axhline(value, color=FAINT, linewidth=1, linestyle=":", zorder=1)
+        axes.annotate(
+            name if inside else f"{name} ↑",
+            (1, value if inside else 1),
+            xytext=(4, 0 if inside else -13 * beyond),
+            xycoords=("axes fraction", "data" if inside else "axes fraction"),
+            textcoords="offset points",
+            va="center",
+            fontsize="small",
+            color=FAINT,
+        )
+        beyond += not inside
 
 
 def new_figure(size: tuple[float, float]) -> Figure:

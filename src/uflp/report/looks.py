@@ -39,6 +39,12 @@ ON_DARK = {
     "#7F7F7F": "#B0B0B0",
     "#637939": "#A3BF63",
 }
+_MEASURES = {
+    "eval_return_mean": "evaluation return",
+    "cells": "cells seen",
+    "rooms": "rooms reached",
+    "max_screen_score": "highest screen score",
+}
 _MARKERS = (None, "o", "s", "^", "D", "v", "P", "X")
 
 
@@ -70,6 +76,16 @@ def short(value: float) -> str:
 def label_of(agent: str) -> str:
     """Returns an agent's name as the paper writes it."""
     return LOOKS[agent].label if agent in LOOKS else agent
+
+
+def title_of(preset: str) -> str:
+    """Returns a preset's name as a title: `atari/private-eye` is Private Eye."""
+    return preset.rpartition("/")[2].replace("-", " ").title()
+
+
+def measure_of(column: str) -> str:
+    """Returns what a column of `metrics.csv` is called."""
+    return _MEASURES.get(column, column)
 
 
 def colours_of(agents: Iterable[str]) -> dict[str, str]:

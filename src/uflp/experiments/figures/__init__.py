@@ -1,13 +1,14 @@
-"""The paper's figures as data."""
+"""The paper's figures and tables as data."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from uflp.experiments.figures.atari import ATARI_FIGURES
 from uflp.experiments.figures.deep_sea import DEEP_SEA_FIGURES
-from uflp.experiments.figures.plan import SCALES, Figure
+from uflp.experiments.figures.plan import SCALES, Figure, Known, Line
 from uflp.experiments.figures.swingup import SWINGUP_FIGURES
 
-__all__ = ["FIGURES", "SCALES", "Figure"]
+__all__ = ["FIGURES", "SCALES", "Figure", "Known", "Line"]
 
-FIGURES: Mapping[str, Figure] = {**DEEP_SEA_FIGURES, **SWINGUP_FIGURES}
+FIGURES: Mapping[str, Figure] = {**DEEP_SEA_FIGURES, **SWINGUP_FIGURES, **ATARI_FIGURES}

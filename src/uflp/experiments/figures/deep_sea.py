@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from uflp.experiments.figures.plan import Figure, Scale, scales
+from uflp.experiments.figures.plan import Figure, Scale, lines, scales
 
 _DEEP_SEA_AGENTS = ("boot-ddqn", "ddqn-bonus", "ddqn", "pi-bonus")
 _SMALL_ENSEMBLE = {"boot-ddqn": {"members": 4}}
@@ -12,14 +12,18 @@ _SMOKE = {"size": 6, "queries": 400, "eval_period": 40}
 _PAPER_DEEP_SEA = Scale(seeds=10, values={"size": 50, "queries": 300_000})
 _LAPTOP_DEEP_SEA_20 = Scale(seeds=3, values={"size": 20, "queries": 20_000}, stop_at_return=0.95)
 
+
+def _scaling(seeds: int, sizes: tuple[int, ...], **values: int) -> Scale:
+    return Scale(seeds, values, sweep={"size": sizes}, stop_at_return=0.95)
+
+
 DEEP_SEA_FIGURES: Mapping[str, Figure] = {
     "deep-sea-50": Figure(
         title="Deep Sea 50: local and online access",
         claim="with local access every agent's return rises far above its online one; online, all "
         "but BootDDQN stay at 0 for 300,000 queries",
-        preset="deep-sea",
-        agents=_DEEP_SEA_AGENTS,
-        accesses=("local", "online"),
+        presets=("deep-sea",),
+        lines=lines(_DEEP_SEA_AGENTS, "local", "online"),
         kind="curves",
         scales=scales(
             smoke=Scale(seeds=2, values=_SMOKE, by_agent=_SMALL_ENSEMBLE),
@@ -35,9 +39,8 @@ DEEP_SEA_FIGURES: Mapping[str, Figure] = {
     "deep-sea-20": Figure(
         title="Deep Sea 20: local and online access",
         claim="(of Deep Sea 50) local access leads to a far higher return for every agent",
-        preset="deep-sea",
-        agents=_DEEP_SEA_AGENTS,
-        accesses=("local", "online"),
+        presets=("deep-sea",),
+        lines=lines(_DEEP_SEA_AGENTS, "local", "online"),
         kind="curves",
         scales=scales(
             smoke=Scale(seeds=1, values=_SMOKE, by_agent=_SMALL_ENSEMBLE),
@@ -48,48 +51,40 @@ DEEP_SEA_FIGURES: Mapping[str, Figure] = {
     "deep-sea-p-init": Figure(
         title="Deep Sea: how often to start at the start",
         claim="the area under the curve is largest for a small p_init, 0.0 to 0.3",
-        preset="deep-sea",
-        agents=_DEEP_SEA_AGENTS,
+        presets=("deep-sea",),
+        lines=lines(_DEEP_SEA_AGENTS, "local"),
         kind="auc",
-        key="p_init",
         scales=scales(
-            smoke=Scale(1, _SMOKE, _SMALL_ENSEMBLE, sweep=(0.1, 0.9)),
+            smoke=Scale(1, _SMOKE, _SMALL_ENSEMBLE, sweep={"p_init": (0.1, 0.9)}),
             laptop=_LAPTOP_DEEP_SEA_20,
             paper=_PAPER_DEEP_SEA,
-            sweep=(0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0),
+            sweep={"p_init": (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0)},
         ),
     ),
     "deep-sea-batch": Figure(
         title="Deep Sea: how many snapshots to choose from",
         claim="the whole history is best, and B = 1, which ignores uncertainty, is worst",
-        preset="deep-sea",
-        agents=_DEEP_SEA_AGENTS,
+        presets=("deep-sea",),
+        lines=lines(_DEEP_SEA_AGENTS, "local"),
         kind="curves",
-        key="batch",
-        panels=True,
+        panels="agent",
         scales=scales(
-            smoke=Scale(1, _SMOKE, _SMALL_ENSEMBLE, sweep=(1, None)),
+            smoke=Scale(1, _SMOKE, _SMALL_ENSEMBLE, sweep={"batch": (1, None)}),
             laptop=_LAPTOP_DEEP_SEA_20,
             paper=_PAPER_DEEP_SEA,
-            sweep=(1, 5, None),
+            sweep={"batch": (1, 5, None)},
         ),
     ),
     "deep-sea-scaling": Figure(
         title="Deep Sea: queries needed against size",
         claim="BootDDQN needs a number of queries that grows as N^2.47, near the optimal N^2",
-        preset="deep-sea",
-        agents=("boot-ddqn",),
+        presets=("deep-sea",),
+        lines=lines(("boot-ddqn",), "local"),
         kind="scaling",
-        key="size",
         scales=scales(
-            smoke=Scale(2, {"queries": 1500, "members": 4}, sweep=(3, 4, 5), stop_at_return=0.95),
-            laptop=Scale(5, {"queries": 200_000}, sweep=(20, 30, 40, 50, 60), stop_at_return=0.95),
-            paper=Scale(
-                10,
-                {"queries": 300_000},
-                sweep=(10, 20, 30, 40, 50, 60, 70, 80),
-                stop_at_return=0.95,
-            ),
+            smoke=_scaling(2, (3, 4, 5), queries=1500, members=4),
+            laptop=_scaling(5, (20, 30, 40, 50, 60), queries=200_000),
+            paper=_scaling(10, (10, 20, 30, 40, 50, 60, 70, 80), queries=300_000),
         ),
     ),
 }

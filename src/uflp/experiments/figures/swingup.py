@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from uflp.experiments.figures.plan import Figure, Scale, scales
+from uflp.experiments.figures.plan import Figure, Scale, lines, scales
 
 _AGENTS = ("boot-ddqn", "ddqn-bonus")
-_P_INITS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-_BATCHES = (1, 5, 25, 125)
+_P_INITS = {"p_init": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)}
+_BATCHES = {"batch": (1, 5, 25, 125)}
 _SMOKE_VALUES = {
     "queries": 300,
     "eval_period": 100,
@@ -25,8 +25,8 @@ _SMOKE_AGENTS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def _smoke(sweep: tuple[Any, ...] = (), **values: Any) -> Scale:
-    return Scale(1, _SMOKE_VALUES | values, _SMOKE_AGENTS, sweep)
+def _smoke(sweep: Mapping[str, tuple[Any, ...]] | None = None, **values: Any) -> Scale:
+    return Scale(1, _SMOKE_VALUES | values, _SMOKE_AGENTS, sweep or {})
 
 
 def _default(**values: Any) -> tuple[Scale, Scale]:
@@ -49,65 +49,58 @@ SWINGUP_FIGURES: Mapping[str, Figure] = {
     "swingup": Figure(
         title="Cartpole Swingup: local and online access",
         claim="local and online access need about as many queries",
-        preset="swingup",
-        agents=_AGENTS,
-        accesses=("local", "online"),
+        presets=("swingup",),
+        lines=lines(_AGENTS, "local", "online"),
         kind="curves",
         scales=scales(_smoke(), *_default()),
     ),
     "swingup-pi": Figure(
         title="Cartpole Swingup: policy iteration",
         claim="local access improves PI-Bonus significantly",
-        preset="swingup",
-        agents=("pi-bonus",),
-        accesses=("local", "online"),
+        presets=("swingup",),
+        lines=lines(("pi-bonus",), "local", "online"),
         kind="curves",
         scales=scales(_smoke(), *_default()),
     ),
     "swingup-hard": Figure(
         title="Cartpole Swingup, hard: local and online access",
         claim="local access is significantly better than online access for both agents",
-        preset="swingup-hard",
-        agents=_AGENTS,
-        accesses=("local", "online"),
+        presets=("swingup-hard",),
+        lines=lines(_AGENTS, "local", "online"),
         kind="curves",
         scales=scales(_smoke(), *_hard()),
     ),
     "swingup-hard-p-init": Figure(
         title="Cartpole Swingup, hard: how often to start at the start",
         claim="a small p_init, such as 0.2, is best, and 0 is bad",
-        preset="swingup-hard",
-        agents=_AGENTS,
+        presets=("swingup-hard",),
+        lines=lines(_AGENTS, "local"),
         kind="auc",
-        key="p_init",
-        scales=scales(_smoke((0.2, 1.0)), *_hard(), sweep=_P_INITS),
+        scales=scales(_smoke({"p_init": (0.2, 1.0)}), *_hard(), sweep=_P_INITS),
     ),
     "swingup-p-init": Figure(
         title="Cartpole Swingup: how often to start at the start",
         claim="0 is bad; from 0.2 to 1 BootDDQN and DDQN-Bonus hardly differ, and PI-Bonus is best "
         "at 0.2",
-        preset="swingup",
-        agents=(*_AGENTS, "pi-bonus"),
+        presets=("swingup",),
+        lines=lines((*_AGENTS, "pi-bonus"), "local"),
         kind="auc",
-        key="p_init",
-        scales=scales(_smoke((0.2, 1.0), batch=5), *_default(batch=5), sweep=_P_INITS),
+        scales=scales(_smoke({"p_init": (0.2, 1.0)}, batch=5), *_default(batch=5), sweep=_P_INITS),
     ),
     "swingup-batch": Figure(
         title="Cartpole Swingup: how many snapshots to choose from",
         claim="BootDDQN and DDQN-Bonus hardly differ by B; PI-Bonus needs B above 1",
-        preset="swingup",
-        agents=(*_AGENTS, "pi-bonus"),
+        presets=("swingup",),
+        lines=lines((*_AGENTS, "pi-bonus"), "local"),
         kind="auc",
-        key="batch",
-        scales=scales(_smoke((1, 5), p_init=0.2), *_default(p_init=0.2), sweep=_BATCHES),
+        scales=scales(_smoke({"batch": (1, 5)}, p_init=0.2), *_default(p_init=0.2), sweep=_BATCHES),
     ),
     "swingup-hard-batch": Figure(
         title="Cartpole Swingup, hard: how many snapshots to choose from",
         claim="BootDDQN does not depend on B, so it gains by skipping the way from the start",
-        preset="swingup-hard",
-        agents=_AGENTS,
+        presets=("swingup-hard",),
+        lines=lines(_AGENTS, "local"),
         kind="auc",
-        key="batch",
-        scales=scales(_smoke((1, 5), p_init=0.2), *_hard(p_init=0.2), sweep=_BATCHES),
+        scales=scales(_smoke({"batch": (1, 5)}, p_init=0.2), *_hard(p_init=0.2), sweep=_BATCHES),
     ),
 }

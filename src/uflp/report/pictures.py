@@ -1,0 +1,190 @@
+"""The kinds of picture that a figure can be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from uflp.experiments.figures import Figure as Plan
+from uflp.report.curves import (
+    FAINT,
+    SIZE,
+    Reference,
+    add_legend,
+    draw,
+    learning_curves,
+    new_figure,
+    tidy,
+)
+from uflp.report.groups import Group
+from uflp.report.looks import colours_of, label_of, measure_of, scale_colours, short, title_of
+from uflp.report.runs import RunRecord
+from uflp.report.series import Series, told
+from uflp.report.statistics import mean_interval, normalised_auc, queries_to_target
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def curves(plan: Plan, series: Sequence[Series]) -> Figure:
+    """Draws the measure over queries."""
+    groups = [one.group for one in series]
+    if plan.panels is not None:
+        return _panels(plan, groups)
+    return learning_curves(
+        groups,
+        title=plan.title,
+        references=_references(plan, groups),
+        column=plan.measure,
+        y_label=measure_of(plan.measure),
+    )
+
+
+def _panels(plan: Plan, groups: Sequence[Group]) -> Figure:
+    """Draws the curves of each agent, or of each preset, on axes of their own."""
+    by_agent = plan.panels == "agent"
+    parts: dict[str, list[Group]] = {}
+    for group in groups:
+        title = label_of(group.agent) if by_agent else title_of(group.preset)
+        parts.setdefault(title, []).append(group)
+    picture = new_figure((2 * SIZE[0] * 0.75, 2 * SIZE[1] * 0.72))
+    grid = picture.subplots(2, 2, sharex=True, sharey=by_agent).ravel()
+    end = max(run.queries for group in groups for run in group.runs)
+    for axes, (title, members) in zip(grid, parts.items(), strict=True):
+        handles = draw(
+            axes,
+            members,
+            references=_references(plan, members),
+            column=plan.measure,
+            y_label=measure_of(plan.measure),
+            shades=scale_colours(len(members)) if by_agent else None,
+            until=end,
+        )
+        if by_agent:
+            for handle, group in zip(handles, members, strict=True):
+                handle.set_label(group.variant)
+        axes.set_title(title, loc="left")
+        axes.label_outer(remove_inner_ticks=False)
+        axes.tick_params(labelleft=axes.get_subplotspec().is_first_col() or not by_agent)
+    # One legend does for all panels: they show the same lines in the same colours.
+    add_legend(picture, handles, "outside lower center")
+    picture.suptitle(plan.title, x=0.01, ha="left", fontweight="bold")
+    return picture
+
+
+def auc(plan: Plan, series: Sequence[Series]) -> Figure:
+    """Draws the area under the curves against the first swept setting, a line to the others."""
+    picture = new_figure(SIZE)
+    axes = picture.add_subplot()
+    first, *others = plan.keys
+    drawn: dict[tuple[str, tuple[Any, ...]], list[Series]] = {}
+    for one in series:
+        drawn.setdefault((one.group.agent, one.values[1:]), []).append(one)
+    own = colours_of(line.agent for line in plan.lines)
+    shades = scale_colours(len(drawn))
+    handles = []
+    for ((agent, values), members), shade in zip(drawn.items(), shades, strict=True):
+        intervals = [
+            mean_interval([_area(run, plan.measure) for run in one.group.runs]) for one in members
+        ]
+        x = [one.values[0] for one in members]
+        colour = shade if others else own[agent]
+        label = told(dict(zip(others, values, strict=True))) if others else label_of(agent)
+        (line,) = axes.plot(x, [i.mean for i in intervals], marker="o", color=colour, label=label)
+        low, high = [i.low for i in intervals], [i.high for i in intervals]
+        axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
+        handles.append(line)
+    axes.set_xlabel(first)
+    axes.set_ylabel(f"normalised AUC, {measure_of(plan.measure)}")
+    axes.set_title(plan.title, loc="left", fontweight="bold")
+    tidy(axes)
+    add_legend(picture, handles)
+    return picture
+
+
+def scaling(plan: Plan, series: Sequence[Series]) -> Figure:
+    """Draws queries to the target against size, with a power law through them."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    picture = new_figure(SIZE)
+    axes = picture.add_subplot()
+    (agent,) = {line.agent for line in plan.lines}
+    colour = colours_of([agent])[agent]
+    sizes = np.array([one.values[0] for one in series], float)
+    needed = [[_needed(run) for run in one.group.runs] for one in series]
+    solved = [np.array(n)[np.isfinite(n)] for n in needed]
+    for size, each in zip(sizes, solved, strict=True):
+        axes.plot(np.full(len(each), size), each, "o", color=colour, alpha=0.45, markersize=6)
+    centres = np.array([np.exp(np.log(n).mean()) if len(n) else np.nan for n in solved])
+    known = np.isfinite(centres)
+    exponent = fit_exponent(series)
+    if exponent is not None:
+        scale = np.exp(np.mean(np.log(centres[known]) - exponent.mean * np.log(sizes[known])))
+        text = f"fitted $N^{{{exponent.mean:.2f}}}$"
+        if math.isfinite(exponent.low):
+            text += f"  [{exponent.low:.2f}, {exponent.high:.2f}], {exponent.seeds} seeds"
+        axes.plot(sizes, scale * sizes**exponent.mean, color=colour, label=text)
+    axes.plot(sizes, sizes * (sizes + 1), color=FAINT, linestyle=":", label="floor N(N + 1)")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(list(sizes)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    axes.set_xlabel("size N")
+    axes.set_ylabel("queries to the target return")
+    axes.set_title(f"{plan.title} ({label_of(agent)})", loc="left", fontweight="bold")
+    tidy(axes)
+    axes.legend(frameon=False)
+    return picture
+
+
+class Exponent(NamedTuple):
+    """How queries to the target grow with size: the exponent, with its interval over seeds."""
+
+    mean: float
+    low: float
+    high: float
+    seeds: int
+
+
+def fit_exponent(series: Sequence[Series]) -> Exponent | None:
+    """Fits queries = c·N^k by least squares in logarithms, a seed at a time.
+
+    A seed counts if it reached the target at two sizes or more; None if no seed did.
+    """
+    points: dict[int, list[tuple[float, float]]] = {}
+    for (size,), group in series:
+        for run in group.runs:
+            needed = _needed(run)
+            if math.isfinite(needed):
+                points.setdefault(run.seed, []).append((math.log(size), math.log(needed)))
+    slopes = [_slope(np.array(pairs)) for pairs in points.values() if len(pairs) > 1]
+    return Exponent(*mean_interval(slopes), len(slopes)) if slopes else None
+
+
+def _slope(points: np.ndarray) -> float:
+    return float(np.polyfit(points[:, 0], points[:, 1], 1)[0])
+
+
+def _needed(run: RunRecord) -> float:
+    return queries_to_target(run.curve(), run.target if run.target is not None else math.inf)
+
+
+def _area(run: RunRecord, column: str) -> float:
+    return normalised_auc(run.curve(column), run.budget)
+
+
+def _references(plan: Plan, groups: Sequence[Group]) -> list[Reference]:
+    """Returns the runs' targets, and the scores that are known of their preset."""
+    targets: Mapping[float | None, None] = {run.target: None for g in groups for run in g.runs}
+    return [
+        *(Reference(target, f"{target:g}") for target in targets if target is not None),
+        *(
+            Reference(score, f"{label} {short(score)}", reach=False)
+            for label, score in plan.known.get(groups[0].preset, ())
+        ),
+    ]
