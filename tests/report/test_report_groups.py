@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from fabricated import MakeRun
@@ -34,6 +35,22 @@ def test_other_settings_are_another_group(make_run: MakeRun, tmp_path: Path) -> 
     assert [group.variant for group in groups] == ["size=5", "size=10", "size=20"]
     assert labels(groups) == [f"DDQN, local, size={size}" for size in (5, 10, 20)]
     assert len(set(markers(groups))) == 3
+
+
+def test_runs_of_before_there_were_rules_group_with_those_of_the_papers_rule(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    old = make_run("old", [0.5], seed=0) / "config.json"
+    config = json.loads(old.read_text())
+    del config["settings"]["rule"]
+    old.write_text(json.dumps(config))
+    make_run("new", [0.5], seed=1)
+    make_run("other", [0.5], rule="uniform")
+    groups, _ = grouped(tmp_path)
+    assert [(group.variant, len(group.runs)) for group in groups] == [
+        ("rule=uncertainty", 2),
+        ("rule=uniform", 1),
+    ]
 
 
 def test_the_evaluation_period_is_told_where_nothing_else_differs(

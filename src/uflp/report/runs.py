@@ -16,6 +16,7 @@ import numpy as np
 
 from uflp.report.statistics import Curve, normalised_auc
 from uflp.training.records import CONFIG, METRICS, SUMMARY
+from uflp.training.settings import LoopSettings, defaults_of
 
 RETURN = "eval_return_mean"
 """The column of `metrics.csv` that learning curves show unless another is named."""
@@ -162,7 +163,9 @@ def _read_run(path: Path, skipped: list[Skipped]) -> RunRecord:
         except _DamageError as damage:
             skipped.append(Skipped(path / SUMMARY, f"{damage}; the run counts as unfinished"))
     names = {key: config[key] for key in ("preset", "agent", "uncertainty", "access", "seed")}
-    return RunRecord(path, **names, settings=config["settings"], metrics=metrics, summary=summary)
+    # Older runs lack settings that came later, and did what these have as their defaults.
+    settings = defaults_of(LoopSettings) | config["settings"]
+    return RunRecord(path, **names, settings=settings, metrics=metrics, summary=summary)
 
 
 def _read_object(path: Path) -> dict[str, Any]:

@@ -142,9 +142,14 @@ class RunSettings:
 
     def defaults(self) -> dict[str, Any]:
         """Returns the default value of every setting that has one, by its key."""
-        fields = [one for part in self._parts() for one in dataclasses.fields(part)]
-        return {one.name: one.default for one in fields if one.default is not MISSING}
+        return defaults_of(*self._parts())
 
     def _parts(self) -> list[Any]:
         parts = [self.loop, self.simulator, self.learner, self.uncertainty, self.rule]
         return [part for part in parts if part is not None]
+
+
+def defaults_of(*parts: Any) -> dict[str, Any]:
+    """Returns the default value of every setting of some parts that has one, by its key."""
+    fields = [one for part in parts for one in dataclasses.fields(part)]
+    return {one.name: one.default for one in fields if one.default is not MISSING}
