@@ -113,6 +113,10 @@ class Simulator(gymnasium.Env[Any, Any]):
         self._running = True
         return observation, info
 
+    def place(self, observation: Any) -> Any:
+        """Returns what `projection` takes of the present state, whose observation is given."""
+        return observation
+
     def metrics(self) -> dict[str, float]:
         """Returns what this simulator adds to a run's metrics; cumulative, never rolled back."""
         return {}
