@@ -193,7 +193,9 @@ def test_a_preset_is_needed(uflp: Call) -> None:
 @pytest.fixture
 def no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spares the making of a run that will not be trained."""
-    built = SimpleNamespace(simulator=SimpleNamespace(stamp="a simulator"), exploration=None)
+    built = SimpleNamespace(
+        simulator=SimpleNamespace(stamp="a simulator"), whereabouts=SimpleNamespace(records=[])
+    )
     monkeypatch.setattr("uflp.training.train.Run", lambda settings: built)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,13 @@ def write_run(
     names: dict[str, Any] | None = None,
     seed: int = 0,
     access: str = "local",
+    columns: Mapping[str, Sequence[float]] | None = None,
     **overrides: Any,
 ) -> Path:
     """Writes a run of Deep Sea 10 that was evaluated every 100 queries, unless told otherwise.
 
-    A run that was not `stopped` has no summary; one that spent its budget was stopped by that.
+    A run that was not `stopped` has no summary; one that spent its budget was stopped by that. More
+    `columns` are what its simulator adds, a value an evaluation.
     """
     points = list(queries or [100 * (n + 1) for n in range(len(returns))])
     overrides = {"size": 10, "queries": budget or points[-1], **overrides}
@@ -44,6 +46,7 @@ def write_run(
             "eval_return_mean": value,
             "loss": math.nan,
             "positive_rewards": number,
+            **{name: values[number] for name, values in (columns or {}).items()},
         }
         for number, (point, value) in enumerate(zip(points, returns, strict=True))
     ]

@@ -19,7 +19,9 @@ from PIL import Image
 from uflp.report import write_report
 from uflp.report.explored import animation, stills
 from uflp.simulators import SIMULATORS
-from uflp.training.exploration import EXPLORATION, Exploration, Explored
+from uflp.simulators.atari_places import PLACES
+from uflp.training.exploration import Exploration, Explored
+from uflp.training.restarted import Restarted
 
 
 class Page(HTMLParser):
@@ -66,7 +68,7 @@ def explore(path: Path, *, restarts: bool = True) -> None:
         if restarts:
             exploration.restart(90)
         exploration.evaluated(10 * period)
-    exploration.write(path / EXPLORATION)
+    exploration.write(path / Exploration.file)
 
 
 @pytest.fixture
@@ -100,6 +102,35 @@ def test_the_page_says_what_the_runs_say(runs: Path) -> None:
     ):
         assert words in text
     assert "<dt>epsilon</dt>" not in text and "Left out" not in text
+
+
+def test_a_page_of_games_shows_what_was_found(make_run: MakeRun, tmp_path: Path) -> None:
+    found = {"cells": [10, 40], "rooms": [1, 2], "max_screen_score": [0, 100]}
+    run = make_run("local", [0, 0], names={"preset": "atari/montezuma-revenge"}, columns=found)
+    make_run("online", [0, 0], access="online", names={"preset": "atari/montezuma-revenge"})
+    exploration = Exploration(PLACES["montezuma-revenge"].projection())
+    for room in (1, 1, 2):
+        exploration.visit(room)
+    exploration.evaluated(200)
+    exploration.write(run / Exploration.file)
+    record = Restarted()
+    for level in (10, 200, 200):
+        record.restart(np.full((4, 84, 84), level, np.uint8), 100.0)
+    record.write(run / Restarted.file)
+    text = write_report([tmp_path]).path.read_text()
+    Page(text)
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", text)
+    for words in ("Cells seen", "Rooms reached", "Highest screen score"):
+        assert words in captions
+    assert "2 rooms visited in 200 queries, no restarts" in text.lower()
+    assert captions[-2:] == ["2 × · 100", "1 × · 100"]
+    image = re.search(r'alt="Image 1 that[^"]*" src="data:image/png;base64,([^"]*)"', text)
+    assert image is not None and (pixels(base64.b64decode(image[1])) == 200).all()
+
+
+def test_where_nothing_was_found_nothing_is_said(runs: Path) -> None:
+    text = write_report([runs]).path.read_text()
+    assert "Found while acting" not in text and "Most restarted" not in text
 
 
 def test_the_page_needs_nothing_else_and_can_be_read_aloud(runs: Path) -> None:
@@ -157,7 +188,7 @@ def test_many_groups_have_a_picture_an_agent(make_run: MakeRun, tmp_path: Path) 
 
 
 def test_a_damaged_record_is_named_and_the_rest_drawn(runs: Path) -> None:
-    broken = runs / "local-0" / EXPLORATION
+    broken = runs / "local-0" / Exploration.file
     broken.write_bytes(broken.read_bytes()[:100])
     written = write_report([runs])
     assert [path for path, _ in written.skipped] == [broken]
@@ -173,7 +204,7 @@ def record(visits: list[list[list[int]]], restarts: list[list[list[int]]]) -> Ex
     counts = [np.array(grids, np.uint32) for grids in (visits, restarts)]
     edges = np.array([[0.0, 1.0], [0.0, 1.0]])
     ends = 10 * np.arange(1, len(visits) + 1)
-    return Explored(ends, *counts, np.array(["row", "column"]), edges)
+    return Explored(ends, *counts, np.array(["row", "column"]), edges, np.array("cell"))
 
 
 def pixels(data: bytes) -> np.ndarray:

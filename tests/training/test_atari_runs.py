@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -15,6 +16,8 @@ from uflp.experiments.resolve import resolve
 from uflp.memory import FrameReplay, Replay
 from uflp.randomness import Randomness
 from uflp.spaces import Frames
+from uflp.training.exploration import read_explored
+from uflp.training.restarted import read_sheet
 from uflp.training.run import Run
 from uflp.training.wiring import make_replay
 
@@ -43,11 +46,27 @@ def test_it_restarts_in_a_game_and_reports_cells() -> None:
     assert list(first.metrics["cells"]) == sorted(first.metrics["cells"])
 
 
+def test_it_keeps_the_rooms_and_the_images_that_it_restarted_from(tmp_path: Path) -> None:
+    pytest.importorskip("ale_py")
+    result = uflp.train("atari/montezuma-revenge", agent="random", out=tmp_path / "run", **SHORT)
+    restarts = result.metrics["restarts"][-1]
+    assert restarts >= 1 and result.summary["rooms"] == 1
+    explored = read_explored(tmp_path / "run" / "exploration.npz")
+    # The game begins in room 1, the middle of the top floor.
+    assert str(explored.unit) == "room" and explored.visits.shape[1:] == (4, 9)
+    assert explored.visits.sum(axis=0)[0, 4] == explored.visits.sum() == 60
+    assert explored.restarts.sum() == restarts
+    sheet = read_sheet(tmp_path / "run" / "restarted.npz")
+    assert sheet.restarts.sum() == restarts and sheet.frames.shape[1:] == (84, 84)
+    assert sheet.frames.any()
+
+
 def test_online_it_saves_nothing_but_still_counts_cells() -> None:
     pytest.importorskip("ale_py")
     result = uflp.train("atari/venture", agent="random", access="online", **SHORT)
     assert result.summary["uncertainty"] is None
     assert result.metrics["history_size"][-1] == 0
+    assert "rooms" not in result.summary  # Venture does not tell them.
     assert result.summary["cells"] >= 2
 
 

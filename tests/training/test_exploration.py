@@ -58,12 +58,13 @@ def test_slices_are_counted_by_hand() -> None:
     exploration.evaluated(3)
     exploration.visit(1)
     exploration.evaluated(4)
-    queries, visits, restarts, axes, edges = exploration.explored()
+    queries, visits, restarts, axes, edges, unit = exploration.explored()
     assert queries.tolist() == [3, 4]
     assert visits.tolist() == [[[2, 0, 0, 1]], [[0, 1, 0, 0]]]
     assert restarts.tolist() == [[[0, 0, 0, 1]], [[0, 0, 0, 0]]]
     assert axes.tolist() == ["nothing", "place"]
     assert edges.tolist() == [[0, 1], [0, 4]]
+    assert str(unit) == "cell"
 
 
 @pytest.mark.parametrize("periods", [1, SLICES - 1, SLICES, SLICES + 1, 5 * SLICES + 3])
@@ -97,8 +98,8 @@ def test_a_run_records_its_queries_and_restarts(compiled_once: None) -> None:
     )
     run = Run(settings)
     rows = list(run.train())
-    assert run.exploration is not None
-    explored = run.exploration.explored()
+    assert run.whereabouts.exploration is not None and run.whereabouts.restarted is None
+    explored = run.whereabouts.exploration.explored()
     assert explored.queries.tolist() == [20, 40, 60]
     assert explored.visits.sum(axis=(1, 2)).tolist() == [20, 20, 20]
     assert np.cumsum(explored.restarts.sum(axis=(1, 2))).tolist() == [
@@ -118,7 +119,18 @@ def test_a_record_is_read_back(tmp_path: Path) -> None:
         read_explored(tmp_path / "exploration.npz"), exploration.explored(), strict=True
     ):
         np.testing.assert_array_equal(read, written)
+    assert str(read_explored(tmp_path / "exploration.npz").unit) == "cell"
     assert [path.name for path in tmp_path.iterdir()] == ["exploration.npz"]
+
+
+def test_a_record_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    exploration = Exploration(LINE)
+    exploration.visit(1)
+    exploration.evaluated(1)
+    parts = exploration.explored()._asdict()
+    del parts["unit"]
+    (tmp_path / "exploration.npz").write_bytes(archive(**parts))
+    assert str(read_explored(tmp_path / "exploration.npz").unit) == "cell"
 
 
 def archive(**arrays: Any) -> bytes:

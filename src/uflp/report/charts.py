@@ -1,4 +1,4 @@
-"""Learning curves as SVG inside a page: they take its font, and its colours in light and dark."""
+"""Curves as SVG inside a page: they take its font, and its colours in light and dark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from uflp.report.curves import FAINT, Reference, draw, new_figure, render, style
 from uflp.report.groups import Group
-from uflp.report.looks import ON_DARK
+from uflp.report.looks import ON_DARK, measure_of
+from uflp.report.runs import RETURN
 from uflp.report.statistics import Statistic
 
 if TYPE_CHECKING:
@@ -34,8 +35,9 @@ def chart(
     references: Sequence[Reference] = (),
     statistic: Statistic = "mean",
     until: float | None = None,
+    column: str = RETURN,
 ) -> tuple[str, str]:
-    """Returns learning curves as an SVG element, and their legend as HTML.
+    """Returns curves as an SVG element, and their legend as HTML.
 
     Args:
         groups: what to draw.
@@ -44,11 +46,18 @@ def chart(
         references: horizontal lines.
         statistic: what the lines are.
         until: last query shown.
+        column: of `metrics.csv`.
     """
     with style():
         figure = new_figure(_SIZE)
         handles = draw(
-            figure.add_subplot(), groups, references=references, statistic=statistic, until=until
+            figure.add_subplot(),
+            groups,
+            references=references,
+            column=column,
+            y_label=measure_of(column),
+            statistic=statistic,
+            until=until,
         )
     svg = render(figure, "svg", text=True).decode()
     return _inline(svg, name, alt), _legend(handles)

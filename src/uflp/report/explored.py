@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from uflp.report.groups import Group
-from uflp.report.runs import RunRecord, Skipped
-from uflp.training.exploration import EXPLORATION, Explored, read_explored
+from uflp.training.exploration import Explored
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -41,28 +39,6 @@ class Still(NamedTuple):
     cells: int
     visits: bytes
     restarts: bytes | None
-
-
-def read_explorations(
-    groups: Sequence[Group],
-) -> tuple[dict[Group, tuple[RunRecord, Explored]], list[Skipped]]:
-    """Reads the record of one run of each group, the first that has one.
-
-    Returns:
-        The runs and their records by group, and the damaged records.
-    """
-    found: dict[Group, tuple[RunRecord, Explored]] = {}
-    skipped = []
-    for group in groups:
-        for run in group.runs:
-            path = run.path / EXPLORATION
-            if group in found or not path.is_file():
-                continue
-            try:
-                found[group] = run, read_explored(path)
-            except (OSError, ValueError) as error:
-                skipped.append(Skipped(path, f"it cannot be read and is not drawn: {error}"))
-    return found, skipped
 
 
 def stills(explored: Explored) -> list[Still]:

@@ -11,11 +11,11 @@ from uflp.report.comparisons import verdict
 from uflp.report.configurations import common_settings, differing_settings
 from uflp.report.curves import Reference
 from uflp.report.elements import table
+from uflp.report.finds import Finds
 from uflp.report.groups import Group
 from uflp.report.looks import labels
-from uflp.report.runs import RunRecord, Skipped
+from uflp.report.runs import Skipped
 from uflp.report.sections import section
-from uflp.training.exploration import Explored
 
 HEADING = '<!doctype html>\n<html lang="en" data-page="uflp report">'
 """The first lines of every report, by which an older one is recognised."""
@@ -42,7 +42,7 @@ _NOTES = (
 def page(
     presets: Mapping[str, Sequence[Group]],
     references: Mapping[str, Sequence[Reference]],
-    explored: Mapping[Group, tuple[RunRecord, Explored]],
+    finds: Finds,
     skipped: Sequence[Skipped],
 ) -> str:
     """Returns the text of the page.
@@ -50,13 +50,13 @@ def page(
     Args:
         presets: groups of runs by preset.
         references: lines to draw in the curves of each preset.
-        explored: for groups that have one, a run and the record of its exploration.
+        finds: what runs of the groups recorded of their exploration.
         skipped: what was left out, and why.
     """
     groups = [group for members in presets.values() for group in members]
     runs = sum(len(group.runs) for group in groups)
     sections = [
-        section(number, preset, members, references[preset], explored)
+        section(number, preset, members, references[preset], finds)
         for number, (preset, members) in enumerate(presets.items())
     ]
     verdicts = [

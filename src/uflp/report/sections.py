@@ -1,25 +1,24 @@
-"""The section of a preset: local against online, curves, outcomes, and exploration."""
+"""The section of a preset: local against online, curves, outcomes, and what was found."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from uflp.report import words
 from uflp.report.charts import chart, variable
 from uflp.report.comparisons import Comparison, compare
 from uflp.report.curves import Reference
-from uflp.report.elements import embedded, table
-from uflp.report.explored import animation, last_frame, stills
+from uflp.report.elements import table
+from uflp.report.finds import Finds, exploration, sheets
 from uflp.report.groups import Group
-from uflp.report.looks import colours_of, label_of, labels
+from uflp.report.looks import colours_of, label_of, labels, measure_of
 from uflp.report.outcomes import outcome_of
-from uflp.report.runs import RunRecord
 from uflp.report.statistics import Interval, Statistic
-from uflp.training.exploration import Explored
 
 _MOST_CURVES = 8
+_FOUND = ("cells", "rooms", "max_screen_score")
 
 
 def section(
@@ -27,7 +26,7 @@ def section(
     preset: str,
     groups: Sequence[Group],
     references: Sequence[Reference],
-    explored: Mapping[Group, tuple[RunRecord, Explored]],
+    finds: Finds,
 ) -> str:
     """Returns the section as HTML.
 
@@ -36,7 +35,7 @@ def section(
         preset: its name.
         groups: its groups.
         references: lines to draw in the curves.
-        explored: for groups that have one, a run and the record of its exploration.
+        finds: what runs of the groups recorded of their exploration.
     """
     comparisons = compare(groups)
     # A single comparison has its sentence at the top of the page.
@@ -46,7 +45,9 @@ def section(
 {f'<div class="cards">{cards}</div>' if cards else ""}
 {_curves(number, preset, groups, references)}
 {_outcomes(groups)}
-{_exploration(groups, explored)}
+{_found(number, preset, groups)}
+{exploration(groups, finds)}
+{sheets(groups, finds)}
 </section>
 """
 
@@ -85,11 +86,11 @@ def _meter(interval: Interval) -> str:
 def _curves(
     number: int, preset: str, groups: Sequence[Group], references: Sequence[Reference]
 ) -> str:
-    panels = _panels(groups)
-    end = max(run.queries for group in groups for run in group.runs)
     statistics: dict[Statistic, str] = {"mean": "mean over seeds"}
     if any(len(group.runs) >= 4 for group in groups):
         statistics["iqm"] = "interquartile mean over seeds"
+    panels = _panels(groups)
+    end = max(run.queries for group in groups for run in group.runs)
     figures, legend = "", ""
     for title, members in panels.items():
         for statistic, what in statistics.items():
@@ -102,12 +103,33 @@ def _curves(
                 statistic=statistic,
                 until=end,
             )
-            figures += (
-                f'<figure class="chart"><figcaption>{escape(caption)}</figcaption>'
-                f"{legend if title else ''}{svg}</figure>"
-            )
+            figures += _figure(caption, legend if title else "", svg)
     shared = legend if len(panels) == 1 else ""
     return f'<h3>Learning curves</h3>{shared}<div class="charts">{figures}</div>'
+
+
+def _found(number: int, preset: str, groups: Sequence[Group]) -> str:
+    """Returns curves of what a simulator says was found while acting, if it says anything."""
+    columns = [name for name in _FOUND if any(group.curves(name) for group in groups)]
+    panels = _panels(groups)
+    figures, legend = "", ""
+    for column in columns:
+        what = measure_of(column)
+        for title, members in panels.items():
+            caption = f"{title}: {what}" if title else what.capitalize()
+            svg, legend = chart(
+                members,
+                f"{column}-{number}-{list(panels).index(title)}",
+                f"Curves of {preset} over queries. {caption}, mean over seeds.",
+                column=column,
+            )
+            figures += _figure(caption, legend if title else "", svg)
+    shared = legend if len(panels) == 1 else ""
+    return f'<h3>Found while acting</h3>{shared}<div class="charts">{figures}</div>' * bool(figures)
+
+
+def _figure(caption: str, legend: str, svg: str) -> str:
+    return f'<figure class="chart"><figcaption>{escape(caption)}</figcaption>{legend}{svg}</figure>'
 
 
 def _panels(groups: Sequence[Group]) -> dict[str, list[Group]]:
@@ -149,55 +171,3 @@ def _outcomes(groups: Sequence[Group]) -> str:
             ]
         )
     return f"<h3>Outcomes</h3>{table('Outcomes', heads, rows)}"
-
-
-def _exploration(
-    groups: Sequence[Group], explored: Mapping[Group, tuple[RunRecord, Explored]]
-) -> str:
-    cards = [
-        _explored(f"{label}, seed {explored[group][0].seed}", explored[group][1])
-        for label, group in zip(labels(groups), groups, strict=True)
-        if group in explored
-    ]
-    if not cards:
-        return ""
-    return f"""<h3>Exploration</h3>
-<p class="faint">Brighter means more, on a logarithmic scale. In the animations, white dots are
-restarts, and the bar below is time.</p>
-<div class="explored">{"".join(cards)}</div>"""
-
-
-def _explored(label: str, explored: Explored) -> str:
-    pictures = stills(explored)
-    last = pictures[-1]
-    restarts = int(explored.restarts.sum())
-    height, width = explored.visits.shape[1:]
-    size = f'width="{width}" height="{height}"'
-    told = f"{label}: {last.cells:,} cells visited in {last.queries:,} queries"
-    told += f", {restarts:,} restarts" if restarts else ", no restarts"
-    strips = [("visits", [still.visits for still in pictures])]
-    if restarts:
-        strips.append(("restarts", [still.restarts or b"" for still in pictures]))
-    rows = ""
-    for kind, images in strips:
-        cells = "".join(
-            f'<figure><img {size} src="{embedded(image, "png")}" '
-            f'alt="{escape(f"{kind.capitalize()} of {label}")} after {still.queries:,} queries">'
-            f"<figcaption>{still.queries:,}</figcaption></figure>"
-            for still, image in zip(pictures, images, strict=True)
-        )
-        rows += f'<p class="kind">{kind} after … queries</p><div class="strip">{cells}</div>'
-    return f"""<article class="card wide">
-<h4>{escape(label)}</h4>
-<p>{escape(told.removeprefix(f"{label}: ").capitalize())}.</p>
-<picture><source media="(prefers-reduced-motion: reduce)"
-srcset="{embedded(last_frame(explored), "png")}"><img class="film" {size}
-src="{embedded(animation(explored), "gif")}" alt="{escape(f"Animation of {told}")}"></picture>
-{rows}
-<p class="kind">{escape(_axes(explored))}</p>
-</article>"""
-
-
-def _axes(explored: Explored) -> str:
-    (down, across), ((top, bottom), (left, right)) = explored.axes, explored.edges.tolist()
-    return f"Down: {down}, {top:.3g} to {bottom:.3g}. Across: {across}, {left:.3g} to {right:.3g}."

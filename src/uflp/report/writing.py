@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from uflp.report import html, markdown
 from uflp.report.curves import Reference, learning_curves, render
-from uflp.report.explored import read_explorations
+from uflp.report.finds import read_finds
 from uflp.report.groups import Group, group_runs
 from uflp.report.runs import Skipped, read_runs
 from uflp.types import UsageError
@@ -70,12 +70,9 @@ def write_report(directories: Sequence[Path], out: Path | None = None) -> Report
 def _html(
     out: Path, presets: Mapping[str, Sequence[Group]], skipped: list[Skipped]
 ) -> dict[Path, bytes]:
-    explored, damaged = read_explorations(
-        [group for groups in presets.values() for group in groups]
-    )
-    skipped += damaged
+    finds = read_finds([group for groups in presets.values() for group in groups], skipped)
     references = {preset: _references(groups) for preset, groups in presets.items()}
-    text = html.page(presets, references, explored, skipped)
+    text = html.page(presets, references, finds, skipped)
     return {out: text.encode("utf-8", errors="replace")}
 
 

@@ -14,6 +14,7 @@ from uflp.cells import cell_id
 from uflp.randomness import Randomness
 from uflp.registry import unknown
 from uflp.simulators import atari_screen
+from uflp.simulators.atari_places import PLACES
 from uflp.simulators.atari_screen import Screen
 from uflp.simulators.atari_snapshot import Codec, GameState
 from uflp.simulators.base import Simulator
@@ -88,6 +89,10 @@ class AtariSimulator(Simulator):
         self._frames = 0
         self._action = 0
         self._cells: set[int] = set()
+        self._places = PLACES.get(settings.game)
+        self._visited: set[int] = set()
+        self._memory = np.zeros(self._emulator.getRAMSize(), np.uint8)
+        self.projection = None if self._places is None else self._places.projection()
         self._best = self._best_by_bug = 0.0
         self.observation_space = Frames(self._first.shape)
         self.action_space = spaces.Discrete(len(self._emulator.getLegalActionSet()))
@@ -98,20 +103,38 @@ class AtariSimulator(Simulator):
         )
 
     def metrics(self) -> dict[str, float]:
-        """Returns the cells seen and the highest screen score so far; a bug's score is apart."""
+        """Returns the cells seen and the highest screen score so far; a bug's score is apart.
+
+        Where the game tells its places, also how many of them were reached, such as `rooms`.
+        """
         scores = {"cells": len(self._cells), "max_screen_score": self._best}
+        if self._places is not None:
+            scores[f"{self._places.unit}s"] = len(self._visited)
         if self._settings.game == "montezuma-revenge":
             scores["treasure_room_bug_score"] = self._best_by_bug
         return scores
 
+    def place(self, observation: np.ndarray) -> Any:
+        """Returns the number of the present place, where the game tells it."""
+        if self._places is None:
+            return observation
+        self._emulator.getRAM(self._memory)
+        return int(self._memory[self._places.byte])
+
     def logs(self) -> State:
         """Returns what `metrics` is made of."""
         cells = np.fromiter(sorted(self._cells), np.int64, len(self._cells))
-        return {"cells": cells, "best": self._best, "best_by_bug": self._best_by_bug}
+        return {
+            "cells": cells,
+            "places": sorted(self._visited),
+            "best": self._best,
+            "best_by_bug": self._best_by_bug,
+        }
 
     def load_logs(self, logs: State) -> None:
         """Takes the logs of an equal simulator."""
         self._cells = set(logs["cells"].tolist())
+        self._visited = set(logs["places"])
         self._best, self._best_by_bug = float(logs["best"]), float(logs["best_by_bug"])
 
     def _reset(self, seed: int | None) -> tuple[np.ndarray, dict[str, Any]]:
@@ -120,7 +143,7 @@ class AtariSimulator(Simulator):
         self._emulator.restoreState(self._initial)
         self._observation = self._first
         self._frames = self._action = 0
-        self._cells.add(cell_id(self._first))
+        self._log(0.0)
         return self._first, {}
 
     def _step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -197,6 +220,8 @@ class AtariSimulator(Simulator):
     def _log(self, score: float) -> None:
         """Takes note of a state and its screen score."""
         self._cells.add(cell_id(self._observation))
+        if self._places is not None:
+            self._visited.add(self.place(self._observation))
         if self.by_bug(score):
             self._best_by_bug = max(self._best_by_bug, score)
         else:

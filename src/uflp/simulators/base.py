@@ -133,6 +133,10 @@ class Simulator(gymnasium.Env[Any, Any]):
                 self.restore(here, randomness="exact")
             self._running, self.screen_score = here is not None, score
 
+    def place(self, observation: Any) -> Any:
+        """Returns what `projection` takes of the present state, whose observation is given."""
+        return observation
+
     def metrics(self) -> dict[str, float]:
         """Returns what this simulator adds to a run's metrics; cumulative, never rolled back."""
         return {}

@@ -10,20 +10,22 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Projection:
-    """How observations fall into the cells of a grid.
+    """How the places of a simulator fall into the cells of a grid.
 
     Attributes:
         axes: what the rows and the columns of the grid are.
         edges: value at the (top, bottom) edge and at the (left, right) edge of the grid.
         shape: number of rows and of columns.
-        cells: takes observations [n, ...] and returns the cell of each, row · columns + column,
-            int [n].
+        cells: takes places [n, ...], which `Simulator.place` gave, and returns the cell of each,
+            row · columns + column, int [n].
+        unit: what a cell of the grid is called.
     """
 
     axes: tuple[str, str]
     edges: tuple[tuple[float, float], tuple[float, float]]
     shape: tuple[int, int]
     cells: Callable[[np.ndarray], np.ndarray]
+    unit: str = "cell"
 
 
 def bins(values: np.ndarray, first: float, last: float, count: int) -> np.ndarray:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,8 +9,7 @@ import numpy as np
 
 from uflp.simulators.projection import Projection
 from uflp.state import State, array, number
-
-EXPLORATION = "exploration.npz"
+from uflp.training.arrays import read_arrays, write_arrays
 
 SLICES = 16
 """Most slices of time that a record has: a longer run has longer slices."""
@@ -29,6 +26,7 @@ class Explored(NamedTuple):
         restarts: uint32 [T, rows, columns], restarts from each cell during the slice.
         axes: str [2], what rows and columns are.
         edges: float64 [2, 2], values at the top and bottom, and at the left and right edge.
+        unit: str [], what a cell is called.
     """
 
     queries: np.ndarray
@@ -36,15 +34,18 @@ class Explored(NamedTuple):
     restarts: np.ndarray
     axes: np.ndarray
     edges: np.ndarray
+    unit: np.ndarray
 
 
 class Exploration:
     """Counts where a run makes its queries, and where it restarts.
 
-    Observations are only put aside when they come, and counted together later. A slice spans one
+    Places are only put aside when they come, and counted together later. A slice spans one
     evaluation period at first. Whenever all slices are used, neighbours are joined, so that the
     record has the same size after any number of queries.
     """
+
+    file = "exploration.npz"
 
     def __init__(self, projection: Projection):
         self._projection = projection
@@ -58,19 +59,19 @@ class Exploration:
         self._restarted: list[Any] = []
 
     @property
-    def between_slices(self) -> bool:
-        """Whether a slice has just been completed."""
+    def due(self) -> bool:
+        """Whether a slice has just been completed, so that it is time to write."""
         return self._passed == 0
 
-    def visit(self, observation: Any) -> None:
-        """Takes note of a query made at an observation."""
-        self._visited.append(observation)
+    def visit(self, place: Any) -> None:
+        """Takes note of a query made at a place."""
+        self._visited.append(place)
         if len(self._visited) == _PENDING:
             self._count()
 
-    def restart(self, observation: Any) -> None:
-        """Takes note of a restart at an observation."""
-        self._restarted.append(observation)
+    def restart(self, place: Any) -> None:
+        """Takes note of a restart at a place."""
+        self._restarted.append(place)
 
     def evaluated(self, queries: int) -> None:
         """Ends an evaluation period, after so many queries."""
@@ -94,17 +95,12 @@ class Exploration:
             grids[:, 1],
             np.array(self._projection.axes),
             np.array(self._projection.edges, np.float64),
+            np.array(self._projection.unit),
         )
 
     def write(self, path: Path) -> None:
-        """Writes the record in one piece: a reader sees the old one or the new one."""
-        temporary = path.with_name(path.name + ".tmp")
-        # As `numpy.savez_compressed` does, but at the quickest level: it writes mostly zeros.
-        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-            for name, array in self.explored()._asdict().items():
-                with archive.open(f"{name}.npy", "w") as file:
-                    np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
-        temporary.replace(path)
+        """Writes the record."""
+        write_arrays(path, self.explored()._asdict())
 
     def state(self) -> State:
         """Returns the counts so far."""
@@ -144,11 +140,11 @@ class Exploration:
 
 def read_explored(path: Path) -> Explored:
     """Reads a record; raises `ValueError` or `OSError` if it is none. Nothing in it is executed."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            explored = Explored(**{name: file[name] for name in Explored._fields})
-    except (KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{path.name} is damaged") from error
+    # Records of earlier versions have cells without a name.
+    arrays = {"unit": np.array("cell"), **read_arrays(path, Explored._fields)}
+    if arrays.keys() != set(Explored._fields):
+        raise ValueError(f"{path.name} is not a record of exploration")
+    explored = Explored(**arrays)
     slices = (len(explored.queries), *explored.visits.shape[1:])
     if not (
         explored.visits.ndim == 3
@@ -157,6 +153,7 @@ def read_explored(path: Path) -> Explored:
         and explored.visits.dtype == explored.restarts.dtype == np.uint32
         and explored.axes.shape == (2,)
         and explored.edges.shape == (2, 2)
+        and explored.unit.shape == ()
     ):
         raise ValueError(f"{path.name} is not a record of exploration")
     return explored

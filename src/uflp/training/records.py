@@ -1,4 +1,4 @@
-"""Run folders: `config.json`, `metrics.csv`, `summary.json`, `exploration.npz` and events."""
+"""Run folders: `config.json`, `metrics.csv`, `summary.json`, records of exploration and events."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from uflp.collection import Lineage
 from uflp.training.events import EventFile
-from uflp.training.exploration import EXPLORATION, Exploration
 from uflp.training.lock import LOCK, Lock
 from uflp.training.run import Row
 from uflp.training.settings import RunSettings
@@ -35,6 +34,21 @@ BEST = "best-actions.npz"
 _LIBRARIES = ("uflp", "jax", "optax", "numpy", "gymnasium", "bsuite")
 
 
+class Record(Protocol):
+    """What a part of a run writes into the folder."""
+
+    @property
+    def file(self) -> str:
+        """Name of the file."""
+
+    @property
+    def due(self) -> bool:
+        """Whether it is to be written after the present evaluation; at the end it is anyway."""
+
+    def write(self, path: Path) -> None:
+        """Writes the file in one piece."""
+
+
 class RunFolder:
     """The folder that one run writes, row by row, so that nothing is lost when it stops.
 
@@ -49,7 +63,7 @@ class RunFolder:
         settings: RunSettings,
         stop_at_return: float | None = None,
         simulator: str | None = None,
-        exploration: Exploration | None = None,
+        records: Sequence[Record] = (),
         *,
         resume: bool = False,
     ):
@@ -60,13 +74,13 @@ class RunFolder:
             settings: of the run.
             stop_at_return: see `train`.
             simulator: stamp of the simulator, which records what was drawn for it from the seed.
-            exploration: the record of where the run has been, if it keeps one.
+            records: what the run keeps of where it has been.
             resume: whether the folder holds part of this very run, which goes on.
         """
         self.path = path
         self._columns: list[str] | None = None
         self._best_score: float | None = None
-        self._exploration = exploration
+        self._records = records
         decisive = {**described(settings, stop_at_return), "simulator": simulator}
         self.identity = json.dumps(decisive)
         if not resume:
@@ -109,12 +123,13 @@ class RunFolder:
             self._append(row)
 
     def append(self, row: Row) -> None:
-        """Adds one row to the metrics and events, and now and then the exploration so far."""
+        """Adds one row to the metrics and events, and now and then the records so far."""
         try:
             self._append(row)
             self._events.append(row)
-            if self._exploration is not None and self._exploration.between_slices:
-                self._exploration.write(self.path / EXPLORATION)
+            for record in self._records:
+                if record.due:
+                    record.write(self.path / record.file)
         except OSError as error:
             raise RunError(f"{error.filename} cannot be written: {error.strerror}") from error
 
@@ -139,8 +154,8 @@ class RunFolder:
 
     def finish(self, summary: dict[str, Any]) -> None:
         """Writes `summary.json`, which says that the run is complete, after all else."""
-        if self._exploration is not None:
-            self._exploration.write(self.path / EXPLORATION)
+        for record in self._records:
+            record.write(self.path / record.file)
         write_json(self.path / SUMMARY, summary)
 
 

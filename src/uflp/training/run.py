@@ -16,9 +16,9 @@ from uflp.randomness import Randomness
 from uflp.state import State, Stateful, number
 from uflp.training.compiled import compiled, predict
 from uflp.training.evaluation import evaluate, greedy, uniform
-from uflp.training.exploration import Exploration
 from uflp.training.settings import RunSettings
 from uflp.training.tally import BadNumberError, Tally, require_finite
+from uflp.training.whereabouts import Whereabouts
 from uflp.training.wiring import (
     make_history,
     make_replay,
@@ -46,7 +46,7 @@ class Run:
         queries: steps of the training simulator so far.
         sgd_steps: SGD steps so far.
         learner: the agent's present state.
-        exploration: where it has been, None where the simulator offers no picture of that.
+        whereabouts: where it has been.
         lineage: where scores came from, None where the simulator's runs cannot be replayed.
     """
 
@@ -103,8 +103,7 @@ class Run:
             intrinsic_scale=loop.bonus_scale if settings.exploration == "intrinsic" else 0.0,
             lineage=self.lineage,
         )
-        projection = self.simulator.projection
-        self.exploration = None if projection is None else Exploration(projection)
+        self.whereabouts = Whereabouts(self.simulator)
         # Values of the state to act in at query `_looked_at`: they come with an update at less than
         # a call's cost.
         self._looked_at = -1
@@ -197,7 +196,7 @@ class Run:
             "history": self.history,
             "rule": self.rule,
             "rollout": self.rollout,
-            "exploration": self.exploration,
+            "whereabouts": self.whereabouts,
             "lineage": self.lineage,
         }
         return {name: part for name, part in parts.items() if part is not None}
@@ -212,8 +211,7 @@ class Run:
     def _begin(self, start: Start) -> None:
         self.rollout.begin(start)
         self._check(self.rollout.observation)
-        if start.entry is not None and self.exploration is not None:
-            self.exploration.restart(self.rollout.observation)
+        self.whereabouts.begin(self.rollout.observation, restarted=start.entry is not None)
 
     def _drop(self, failure: FailedRolloutError) -> None:
         """Forgets the rollout that the simulator failed in; gives up if that goes on."""
@@ -243,8 +241,7 @@ class Run:
         require_finite("the reward", transition.reward, self.queries)
         self.tally.reward(transition.reward, self.rollout.over)
         self._check(transition.next_observation)
-        if self.exploration is not None:
-            self.exploration.visit(transition.observation)
+        self.whereabouts.query(transition.next_observation)
 
     def _check(self, observation: Any) -> None:
         if self._floats:
@@ -260,8 +257,7 @@ class Run:
             self.randomness.at("evaluation", self.queries),
         )
         require_finite("the return of an evaluation", result.mean, self.queries)
-        if self.exploration is not None:
-            self.exploration.evaluated(self.queries)
+        self.whereabouts.evaluated(self.queries)
         return {
             "queries": self.spent,
             "wall_seconds": round(self.seconds, 3),

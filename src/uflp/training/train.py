@@ -80,9 +80,9 @@ def train(
         rows: list[Row] = []
         stopped = _drive(run, rows.append, goal, callback)
         return _result(settings, rows, summarize(settings, rows, run.seconds, None, stopped), None)
-    stamp, exploration = run.simulator.stamp, run.exploration
+    stamp, records = run.simulator.stamp, run.whereabouts.records
     with (
-        RunFolder(out, settings, stop_at_return, stamp, exploration, resume=resume) as folder,
+        RunFolder(out, settings, stop_at_return, stamp, records, resume=resume) as folder,
         Interruption() as interruption,
     ):
         rows = []
