@@ -21,6 +21,7 @@ from uflp.training.settings import RunSettings
 from uflp.training.tally import BadNumberError, Tally, require_finite
 from uflp.training.wiring import (
     make_history,
+    make_pace,
     make_replay,
     make_rule,
     make_targets,
@@ -72,6 +73,7 @@ class Run:
         self.history = make_history(settings, self.simulator, self.uncertainty)
         self.rule = make_rule(settings, self.history, self.uncertainty, self.predict, actions)
         self.targets = make_targets(settings, self.agent.target, self.replay, self._value)
+        self._pace = make_pace(loop)
         learns = self.agent.target != "none"
         self._policy = greedy(self.predict) if learns else uniform(actions)
         self.lineage = Lineage() if self.simulator.replayable else None
@@ -128,7 +130,8 @@ class Run:
                 self.queries += 1
                 self._count(transition)
                 self.targets.add(transition)
-                if self.queries % loop.sgd_period == 0 and len(self.replay) >= self._min_replay:
+                due = self._pace.steps_due(self.queries, self.replay.added, self.sgd_steps)
+                for _ in range(due):
                     self._learn()
                 if self.queries % loop.eval_period == 0 or self.spent >= loop.queries:
                     yield self._row()
@@ -276,7 +279,3 @@ class Run:
     def _value(self, observation: Any) -> float:
         """Returns max Q of a state, for returns that were cut short."""
         return float(self.predict(np.asarray(observation)[None]).mean(axis=0)[0].max())
-
-    @property
-    def _min_replay(self) -> int:
-        return self.settings.loop.min_replay or self.settings.loop.learning_batch
