@@ -26,7 +26,7 @@ STOPS = (7, 97, 97, 151, 233)
 @pytest.mark.parametrize(
     ("preset", "agent", "uncertainty", "more"),
     [
-        ("deep-sea", "ddqn", "counts", {"stochastic": True}),
+        ("deep-sea", "ddqn", "counts", {"stochastic": True, "samples_per_insert": 22.5}),
         ("deep-sea", "ddqn-bonus", "covariance", {}),
         ("deep-sea", "ddqn-intrinsic", "covariance", {"stochastic": True, "batch": 3}),
         ("deep-sea", "boot-ddqn", "ensemble-std", {"stochastic": True}),

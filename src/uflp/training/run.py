@@ -21,6 +21,7 @@ from uflp.training.tally import BadNumberError, Tally, require_finite
 from uflp.training.whereabouts import Whereabouts
 from uflp.training.wiring import (
     make_history,
+    make_pace,
     make_replay,
     make_rule,
     make_targets,
@@ -77,6 +78,7 @@ class Run:
             settings, self.history, self.uncertainty, self.predict, td_error, actions
         )
         self.targets = make_targets(settings, self.agent.target, self.replay, self._value)
+        self._pace = make_pace(loop)
         learns = self.agent.target != "none"
         self._policy = greedy(self.predict) if learns else uniform(actions)
         self.lineage = Lineage() if self.simulator.replayable else None
@@ -132,7 +134,8 @@ class Run:
                 self.queries += 1
                 self._count(transition)
                 self.targets.add(transition)
-                if self.queries % loop.sgd_period == 0 and len(self.replay) >= self._min_replay:
+                due = self._pace.steps_due(self.queries, self.replay.added, self.sgd_steps)
+                for _ in range(due):
                     self._learn()
                 if self.queries % loop.eval_period == 0 or self.spent >= loop.queries:
                     yield self._row()
@@ -278,7 +281,3 @@ class Run:
         """Returns max Q of a state, for returns that were cut short."""
         values = self.predict(np.asarray(observation)[None]).mean(axis=0)[0]
         return float(masks.only(values, mask).max())
-
-    @property
-    def _min_replay(self) -> int:
-        return self.settings.loop.min_replay or self.settings.loop.learning_batch

@@ -14,7 +14,8 @@ from uflp.collection import Rule, Sources
 from uflp.memory import FrameReplay, History, MonteCarlo, Nothing, NStep, Replay, Targets, Value
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
-from uflp.training.settings import RunSettings
+from uflp.training.pace import Pace, SamplesPerInsert, SgdPeriod
+from uflp.training.settings import LoopSettings, RunSettings
 from uflp.types import Snapshot, Transition, UsageError
 from uflp.uncertainty import Uncertainty
 from uflp.uncertainty.base import Predict
@@ -116,6 +117,14 @@ def make_td_error(settings: RunSettings, target: str, predict: Predict) -> TDErr
         return float(reward + discount * best - values[transition.action])
 
     return td_error
+
+
+def make_pace(loop: LoopSettings) -> Pace:
+    """Makes what says when to learn."""
+    min_replay = loop.min_replay or loop.learning_batch
+    if loop.samples_per_insert is None:
+        return SgdPeriod(loop.sgd_period or 1, min_replay)
+    return SamplesPerInsert(loop.samples_per_insert, loop.learning_batch, min_replay)
 
 
 def make_targets(

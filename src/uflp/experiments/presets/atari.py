@@ -12,7 +12,6 @@ _ATARI_DIST = Rule(
         "p_init": 0.3,
         "batch": 32,
         "learning_batch": 256,
-        "sgd_period": 32,
         "n_step": 5,
         "reward_clip": None,
     },
@@ -50,8 +49,7 @@ def atari(summary: str, game: str, *rules: Rule, **values: Any) -> Preset:
             "v_min": -1.0,
             "v_max": 20_000.0,
             "learning_batch": 128,
-            # Eight samples for each transition that comes in.
-            "sgd_period": 16,
+            "samples_per_insert": 8.0,
             "discount": 0.99,
             "n_step": 3,
             "reward_clip": 1.0,
