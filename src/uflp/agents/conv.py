@@ -1,4 +1,4 @@
-"""The Q-function on images: Acme's Atari torso, and an MLP on what it sees.
+"""The Q-function on images: convolutions, and an MLP on what they see.
 
 A convolution is one matrix product of patches. XLA's own convolutions reach a third of a CPU's
 speed; here an image is first folded, stride × stride pixels into one with as many more channels,
@@ -7,6 +7,7 @@ after which a kernel is two or three shifts wide.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -25,60 +26,113 @@ class Layer(NamedTuple):
     stride: int
 
 
-TORSO = (Layer(32, 8, 4), Layer(64, 4, 2), Layer(64, 3, 1))
+Layers = tuple[Layer, ...]
+
+TORSO: Layers = (Layer(32, 8, 4), Layer(64, 4, 2), Layer(64, 3, 1))
+"""Acme's Atari torso."""
+
+_LARGE, _SMALL = 48, 8
+
+
+def layers_for(height: int, width: int) -> Layers:
+    """Returns convolutions that suit the size of an image.
+
+    Large ones have the Atari torso, which looks at every fourth place. A grid of a few cells would
+    vanish in it: its first layer looks at every one, and the others halve it until few are left.
+    """
+    if min(height, width) >= _LARGE:
+        return TORSO
+    layers = [Layer(16, 3, 1)]
+    while len(layers) == 1 or max(height, width) > _SMALL:
+        layers.append(Layer(32, 4, 2))
+        height, width = -(-height // 2), -(-width // 2)
+    return tuple(layers)
+
+
+class Torso(NamedTuple):
+    """Parameters of the convolutions.
+
+    Attributes:
+        kernels: float32 [side, side, in, out] for each layer.
+        biases: float32 [out] for each layer.
+    """
+
+    kernels: tuple[jax.Array, ...]
+    biases: tuple[jax.Array, ...]
 
 
 class Params(NamedTuple):
     """Parameters of the network.
 
     Attributes:
-        kernels: float32 [side, side, in, out] for each layer.
-        biases: float32 [out] for each layer.
+        torso: those of the convolutions.
         head: float32 [P], of the MLP.
     """
 
-    kernels: tuple[jax.Array, ...]
-    biases: tuple[jax.Array, ...]
+    torso: Torso
     head: jax.Array
 
 
 def make_conv(
-    fitting: Fitting, shape: tuple[int, ...], actions: int, *, target_period: int | None
+    fitting: Fitting,
+    shape: tuple[int, ...],
+    actions: int,
+    *,
+    target_period: int | None,
+    encode: Callable[[jax.Array], jax.Array],
+    layers: Layers = TORSO,
 ) -> QFunction:
     """Builds the Q-function on images.
 
     Args:
         fitting: how it learns.
-        shape: [K, H, W] of an observation, K images of uint8.
+        shape: [H, W, C] of an image.
         actions: A, how many there are.
         target_period: SGD steps between copies into the target; None never copies.
+        encode: makes images, float32 [B, H, W, C], of observations.
+        layers: the convolutions.
     """
-    stacked, height, width = shape
-    for layer in TORSO:
-        height, width = -(-height // layer.stride), -(-width // layer.stride)
-    sizes = (height * width * TORSO[-1].channels, *fitting.hidden, actions)
+    height, width, channels = shape
+    sizes = (torso_width(height, width, layers), *fitting.hidden, actions)
 
     def init(key: jax.Array) -> Params:
-        *keys, last = jax.random.split(key, len(TORSO) + 1)
-        kernels, biases, channels = [], [], stacked
-        draw = jax.nn.initializers.lecun_normal()
-        for layer, own in zip(TORSO, keys, strict=True):
-            kernels.append(draw(own, (layer.side, layer.side, channels, layer.channels)))
-            biases.append(jnp.zeros(layer.channels))
-            channels = layer.channels
-        return Params(tuple(kernels), tuple(biases), init_mlp(last, sizes))
+        keys = jax.random.split(key, len(layers) + 1)
+        return Params(init_torso(keys[:-1], channels, layers), init_mlp(keys[-1], sizes))
 
     def network(params: Params, observations: jax.Array) -> jax.Array:
-        x = torso(params, observations)
-        return mlp(params.head, sizes, x)
+        return mlp(params.head, sizes, torso(params.torso, encode(observations), layers))
 
     return make_plain(fitting, network, init, target_period=target_period)
 
 
-def torso(params: Params, observations: jax.Array) -> jax.Array:
-    """Maps images uint8 [B, K, H, W] to features [B, D], all at least 0."""
-    x = jnp.moveaxis(observations, 1, -1).astype(jnp.float32) / 255
-    for layer, kernel, bias in zip(TORSO, params.kernels, params.biases, strict=True):
+def torso_width(height: int, width: int, layers: Layers = TORSO) -> int:
+    """Returns how many features convolutions give of images of a size."""
+    for layer in layers:
+        height, width = -(-height // layer.stride), -(-width // layer.stride)
+    return height * width * layers[-1].channels
+
+
+def init_torso(keys: jax.Array, channels: int, layers: Layers = TORSO) -> Torso:
+    """Draws the parameters: truncated normal kernels of variance 1 / fan-in, no biases.
+
+    Args:
+        keys: of the random numbers, one for each layer.
+        channels: of the images.
+        layers: the convolutions.
+    """
+    kernels, biases = [], []
+    draw = jax.nn.initializers.lecun_normal()
+    for layer, key in zip(layers, keys, strict=True):
+        kernels.append(draw(key, (layer.side, layer.side, channels, layer.channels)))
+        biases.append(jnp.zeros(layer.channels))
+        channels = layer.channels
+    return Torso(tuple(kernels), tuple(biases))
+
+
+def torso(params: Torso, images: jax.Array, layers: Layers = TORSO) -> jax.Array:
+    """Maps images [B, H, W, C] to features [B, D], all at least 0."""
+    x = images
+    for layer, kernel, bias in zip(layers, params.kernels, params.biases, strict=True):
         x = jax.nn.relu(convolve(x, kernel, layer.stride) + bias)
     return x.reshape(len(x), -1)
 
