@@ -113,6 +113,13 @@ def test_a_run_never_takes_an_action_that_is_not_allowed(agent: str, more: dict[
     assert Turnstiles.forbidden == 0
 
 
+def test_the_value_of_a_state_is_that_of_its_best_allowed_action() -> None:
+    run = quick(agent="random")
+    run.predict = lambda seen: np.array([[[9.0, 1.0, 2.0, 3.0, 4.0]]])  # type: ignore[method-assign]
+    assert run._value(0, None) == 9
+    assert run._value(0, np.array([False, True, True, False, False])) == 2
+
+
 def test_masks_that_allow_all_change_nothing() -> None:
     runs = [quick(name) for name in ("AnythingGoes", "NothingSaid")]
     assert [run.simulator.masked for run in runs] == [True, False]

@@ -32,10 +32,22 @@ def ids(space: gymnasium.Space) -> int | None:
     return int(space.n) if isinstance(space, gymnasium.spaces.Discrete) else None
 
 
+def channel_axis(space: gymnasium.Space) -> int | None:
+    """Returns which axis of an observation tells the channels of an image, None if it is none.
+
+    Images are bytes with three axes, and the channels come last, as in pictures, unless the first
+    axis is the shortest, as in stacks of frames.
+    """
+    if space.dtype != np.uint8 or len(space.shape or ()) != 3:
+        return None
+    stacked, *others = space.shape or ()
+    return 0 if isinstance(space, Frames) or stacked < min(others) else 2
+
+
 class Frames(gymnasium.spaces.Box):
     """Stacks of images, uint8 [K, H, W]: a step drops the first and adds one at the end.
 
-    Any other Box of bytes is just numbers, also an image whose last axis is its colours.
+    Other images, also those whose last axis is their colours, have nothing to do with one another.
     """
 
     def __init__(self, shape: tuple[int, int, int]):

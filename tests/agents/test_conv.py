@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import flax.linen as nn
 import gymnasium
 import jax
@@ -9,12 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from uflp.agents.conv import make_conv
 from uflp.agents.ddqn import DDQN, penalty_of
 from uflp.agents.networks import make_q_function
 from uflp.agents.q_function import Fitting
-from uflp.networks.conv import TORSO, convolve, torso
-from uflp.spaces import Frames
+from uflp.networks.conv import TORSO, convolve, layers_for, torso
+from uflp.spaces import Frames, channel_axis
 from uflp.types import Batch, UsageError
 
 SHAPE = (4, 44, 36)
@@ -47,7 +48,7 @@ class Reference(nn.Module):
 
 def test_the_torso_is_that_of_acme() -> None:
     images = np.random.default_rng(0).integers(0, 256, (2, *SHAPE)).astype(np.uint8)
-    q = make_conv(Fitting(hidden=(8,)), SHAPE, 3, target_period=None)
+    q = make_q_function(Fitting(hidden=(8,)), IMAGES, 3, target_period=None)
     params = q.init(jax.random.key(0)).member.params.torso
     tree = {
         f"Conv_{number}": {"kernel": kernel, "bias": bias + 0.1}
@@ -56,8 +57,73 @@ def test_the_torso_is_that_of_acme() -> None:
     params = params._replace(biases=tuple(bias + 0.1 for bias in params.biases))
     expected = Reference().apply({"params": tree}, images)
     assert expected.shape == (2, 6 * 5 * TORSO[-1].channels)
-    scaled = images.transpose(0, 2, 3, 1).astype(np.float32) / 255
-    np.testing.assert_allclose(torso(params, scaled), expected, rtol=1e-4, atol=1e-5)
+    pixels = jnp.moveaxis(images, 1, -1) / 255
+    np.testing.assert_allclose(torso(params, pixels), expected, rtol=1e-4, atol=1e-5)
+
+
+class Small(nn.Module):
+    """What a grid of 7 × 9 cells is looked at with, as flax users write it."""
+
+    @nn.compact
+    def __call__(self, x):
+        for channels, side, stride in ((16, 3, 1), (32, 4, 2)):
+            x = nn.relu(nn.Conv(channels, (side, side), (stride, stride), padding="SAME")(x))
+        x = nn.relu(nn.Dense(8)(x.reshape(len(x), -1)))
+        return nn.Dense(3)(x)
+
+
+@pytest.mark.parametrize("axis", [0, 2])
+def test_small_images_have_a_network_that_looks_at_every_cell(axis: int) -> None:
+    rng = np.random.default_rng(0)
+    cells = rng.integers(0, 11, (2, 7, 9, 3)).astype(np.uint8)
+    seen = np.moveaxis(cells, -1, axis + 1)
+    space = gymnasium.spaces.Box(0, 10, seen.shape[1:], np.uint8)
+    q = make_q_function(Fitting(hidden=(8,)), space, 3, target_period=None)
+    state = q.init(jax.random.key(0))
+    params = state.member.params
+    tree = {
+        f"Conv_{number}": {"kernel": kernel, "bias": bias}
+        for number, (kernel, bias) in enumerate(zip(*params.torso, strict=True))
+    }
+    sizes, start = (4 * 5 * 32, 8, 3), 0
+    for number, (inputs, outputs) in enumerate(pairwise(sizes)):
+        kernel = params.head[start : start + inputs * outputs].reshape(outputs, inputs).T
+        start += inputs * outputs
+        bias = params.head[start : start + outputs]
+        start += outputs
+        tree[f"Dense_{number}"] = {"kernel": kernel, "bias": bias}
+    assert start == len(params.head)
+    expected = Small().apply({"params": tree}, cells / np.float32(10))
+    np.testing.assert_allclose(q.values(state, seen), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("size", "strides"),
+    [((7, 7), 1), ((5, 5), 1), ((10, 10), 1), ((30, 40), 3), ((84, 84), 3), ((210, 160), 3)],
+)
+def test_convolutions_suit_the_size_of_an_image(size: tuple[int, int], strides: int) -> None:
+    layers = layers_for(*size)
+    if min(size) >= 48:
+        assert layers == TORSO
+    else:
+        assert len(layers) == 1 + strides
+        assert max(-(-side // 2**strides) for side in size) <= 8
+
+
+@pytest.mark.parametrize(
+    ("space", "axis"),
+    [
+        (gymnasium.spaces.Box(0, 255, (7, 7, 3), np.uint8), 2),
+        (gymnasium.spaces.Box(0, 255, (4, 84, 84), np.uint8), 0),
+        (Frames((4, 3, 3)), 0),
+        (gymnasium.spaces.Box(0, 1, (7, 7, 3), np.float32), None),
+        (gymnasium.spaces.Box(0, 255, (128,), np.uint8), None),
+        (gymnasium.spaces.Discrete(3), None),
+    ],
+    ids=str,
+)
+def test_which_spaces_are_images(space: gymnasium.Space, axis: int | None) -> None:
+    assert channel_axis(space) == axis
 
 
 def test_a_step_learns_what_a_batch_says() -> None:

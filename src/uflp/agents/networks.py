@@ -1,13 +1,15 @@
 """Q-functions, chosen by what the observation space means.
 
-There are two forms, which do the same: the plain one, for vectors and images, and one for
-observations that are numbered, whose first layer is a table of which a step touches few rows.
+There are two forms, which do the same: the plain one, an MLP on vectors and convolutions on images,
+and one for observations that are numbered, whose first layer is a table of which a step touches few
+rows.
 """
 
 from __future__ import annotations
 
 import gymnasium
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from uflp import spaces
@@ -16,6 +18,7 @@ from uflp.agents.dense import make_dense
 from uflp.agents.lazy_adam import EPSILON
 from uflp.agents.lookup import make_lookup
 from uflp.agents.q_function import Fitting, QFunction
+from uflp.networks.conv import TORSO, layers_for
 from uflp.types import UsageError
 
 
@@ -36,15 +39,29 @@ def make_q_function(
                 f"on numbered observations adam_epsilon is {EPSILON}, not {fitting.adam_epsilon}"
             )
         return make_lookup(fitting, int(space.n), actions, target_period=target_period)
-    if isinstance(space, spaces.Frames):
-        return make_conv(fitting, space.shape, actions, target_period=target_period)
-    if isinstance(space, gymnasium.spaces.Box):
-        # Pixels come as bytes, which are too large for a network as they are.
-        scale = 1 / 255 if space.dtype == np.uint8 else 1
+    if not isinstance(space, gymnasium.spaces.Box):
+        raise UsageError(f"no network is known for the observation space {space}")
+    # Bytes are pixels or codes, which are too large for a network as they are.
+    largest = max(int(space.high.max()), 1) if space.dtype == np.uint8 else 1
+    axis = spaces.channel_axis(space)
+    if axis is None:
 
-        def encode(observations: jax.Array) -> jax.Array:
-            return observations.reshape(len(observations), -1) * scale
+        def flat(observations: jax.Array) -> jax.Array:
+            return observations.reshape(len(observations), -1) / largest
 
         width = int(np.prod(space.shape))
-        return make_dense(fitting, width, actions, target_period=target_period, encode=encode)
-    raise UsageError(f"no network is known for the observation space {space}")
+        return make_dense(fitting, width, actions, target_period=target_period, encode=flat)
+
+    def images(observations: jax.Array) -> jax.Array:
+        return jnp.moveaxis(observations, axis + 1, -1).astype(jnp.float32) / largest
+
+    channels = space.shape[axis]
+    height, width = (size for place, size in enumerate(space.shape) if place != axis)
+    return make_conv(
+        fitting,
+        (height, width, channels),
+        actions,
+        target_period=target_period,
+        encode=images,
+        layers=TORSO if isinstance(space, spaces.Frames) else layers_for(height, width),
+    )

@@ -1,4 +1,4 @@
-"""The network on images: Acme's Atari torso.
+"""The network on images: convolutions.
 
 A convolution is one matrix product of patches. XLA's own convolutions reach a third of a CPU's
 speed; here an image is first folded, stride × stride pixels into one with as many more channels,
@@ -21,11 +21,31 @@ class Layer(NamedTuple):
     stride: int
 
 
-TORSO = (Layer(32, 8, 4), Layer(64, 4, 2), Layer(64, 3, 1))
+Layers = tuple[Layer, ...]
+
+TORSO: Layers = (Layer(32, 8, 4), Layer(64, 4, 2), Layer(64, 3, 1))
+"""Acme's Atari torso."""
+
+_LARGE, _SMALL = 48, 8
+
+
+def layers_for(height: int, width: int) -> Layers:
+    """Returns convolutions that suit the size of an image.
+
+    Large ones have the Atari torso, which looks at every fourth place. A grid of a few cells would
+    vanish in it: its first layer looks at every one, and the others halve it until few are left.
+    """
+    if min(height, width) >= _LARGE:
+        return TORSO
+    layers = [Layer(16, 3, 1)]
+    while len(layers) == 1 or max(height, width) > _SMALL:
+        layers.append(Layer(32, 4, 2))
+        height, width = -(-height // 2), -(-width // 2)
+    return tuple(layers)
 
 
 class Torso(NamedTuple):
-    """Parameters of the torso.
+    """Parameters of the convolutions.
 
     Attributes:
         kernels: float32 [side, side, in, out] for each layer.
@@ -36,33 +56,34 @@ class Torso(NamedTuple):
     biases: tuple[jax.Array, ...]
 
 
-def torso_width(height: int, width: int) -> int:
-    """Returns how many features the torso gives of images of a size."""
-    for layer in TORSO:
+def torso_width(height: int, width: int, layers: Layers = TORSO) -> int:
+    """Returns how many features convolutions give of images of a size."""
+    for layer in layers:
         height, width = -(-height // layer.stride), -(-width // layer.stride)
-    return height * width * TORSO[-1].channels
+    return height * width * layers[-1].channels
 
 
-def init_torso(keys: jax.Array, channels: int) -> Torso:
+def init_torso(keys: jax.Array, channels: int, layers: Layers = TORSO) -> Torso:
     """Draws the parameters: truncated normal kernels of variance 1 / fan-in, no biases.
 
     Args:
         keys: of the random numbers, one for each layer.
         channels: of the images.
+        layers: the convolutions.
     """
     kernels, biases = [], []
     draw = jax.nn.initializers.lecun_normal()
-    for layer, key in zip(TORSO, keys, strict=True):
+    for layer, key in zip(layers, keys, strict=True):
         kernels.append(draw(key, (layer.side, layer.side, channels, layer.channels)))
         biases.append(jnp.zeros(layer.channels))
         channels = layer.channels
     return Torso(tuple(kernels), tuple(biases))
 
 
-def torso(params: Torso, images: jax.Array) -> jax.Array:
+def torso(params: Torso, images: jax.Array, layers: Layers = TORSO) -> jax.Array:
     """Maps images [B, H, W, C] to features [B, D], all at least 0."""
     x = images
-    for layer, kernel, bias in zip(TORSO, params.kernels, params.biases, strict=True):
+    for layer, kernel, bias in zip(layers, params.kernels, params.biases, strict=True):
         x = jax.nn.relu(convolve(x, kernel, layer.stride) + bias)
     return x.reshape(len(x), -1)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import gymnasium
+import numpy as np
+from gymnasium.spaces import Box
 
 from uflp.registry import unknown
 from uflp.simulators.gymnasium import GymnasiumSimulator, made
@@ -34,11 +36,15 @@ class Minigrid:
 
     def make(self, seed: int) -> GymnasiumSimulator:
         """Returns a simulator; its randomness comes from the seeds that `reset` is given."""
+        from minigrid.core.constants import OBJECT_TO_IDX
         from minigrid.wrappers import ImgObsWrapper
 
         env = made(self.id)
         if self.observation == "image":
             env = ImgObsWrapper(env)
+            # Codes of objects, colours and states, not pixels, whatever MiniGrid says.
+            shape = env.observation_space.shape
+            env.observation_space = Box(0, max(OBJECT_TO_IDX.values()), shape, np.uint8)
         return GymnasiumSimulator(env, strategy=self.strategy)
 
 
