@@ -123,7 +123,7 @@ def test_a_page_of_games_shows_what_was_found(make_run: MakeRun, tmp_path: Path)
     for words in ("Cells seen", "Rooms reached", "Highest screen score"):
         assert words in captions
     assert "2 rooms visited in 200 queries, no restarts" in text.lower()
-    assert captions[-2:] == ["2 × · 100", "1 × · 100"]
+    assert captions[-2:] == ["2 ×, score 100", "1 ×, score 100"]
     image = re.search(r'alt="Image 1 that[^"]*" src="data:image/png;base64,([^"]*)"', text)
     assert image is not None and (pixels(base64.b64decode(image[1])) == 200).all()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uflp.report.curves import FAINT, Reference, draw, new_figure, render, style
 from uflp.report.groups import Group
@@ -27,6 +27,13 @@ THEME = {
 }
 
 
+class Chart(NamedTuple):
+    """A picture as an SVG element, and its legend as HTML."""
+
+    svg: str
+    legend: str
+
+
 def chart(
     groups: Sequence[Group],
     name: str,
@@ -36,7 +43,7 @@ def chart(
     statistic: Statistic = "mean",
     until: float | None = None,
     column: str = RETURN,
-) -> tuple[str, str]:
+) -> Chart:
     """Returns curves as an SVG element, and their legend as HTML.
 
     Args:
@@ -60,7 +67,7 @@ def chart(
             until=until,
         )
     svg = render(figure, "svg", text=True).decode()
-    return _inline(svg, name, alt), _legend(handles)
+    return Chart(_inline(svg, name, alt), _legend(handles))
 
 
 def themed(text: str) -> str:

@@ -77,7 +77,7 @@ def sheets(groups: Sequence[Group], finds: Finds) -> str:
     return f"""<h3>Most restarted</h3>
 <p class="faint">The first image of each cell that a rollout restarted from, by the number of
 restarts from its cell, with the screen score there.</p>
-{"".join(cards)}"""
+<div class="sheets">{"".join(cards)}</div>"""
 
 
 def _named(
@@ -97,7 +97,7 @@ def _sheet(label: str, sheet: Sheet) -> str:
         figures += (
             f'<figure><img width="{width}" height="{height}" alt="{escape(alt)}" '
             f'src="{embedded(_png(frame), "png")}">'
-            f"<figcaption>{restarts:,} × · {escape(short(score))}</figcaption></figure>"
+            f"<figcaption>{restarts:,} ×, score {escape(short(score))}</figcaption></figure>"
         )
     return f"""<article class="card wide">
 <h4>{escape(label)}</h4>

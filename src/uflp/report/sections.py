@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from typing import TypeVar
 
 from uflp.report import words
-from uflp.report.charts import chart, variable
+from uflp.report.charts import Chart, chart, variable
 from uflp.report.comparisons import Comparison, compare
 from uflp.report.curves import Reference
 from uflp.report.elements import table
@@ -16,6 +17,8 @@ from uflp.report.groups import Group
 from uflp.report.looks import colours_of, label_of, labels, measure_of
 from uflp.report.outcomes import outcome_of
 from uflp.report.statistics import Interval, Statistic
+
+K = TypeVar("K")
 
 _MOST_CURVES = 8
 _FOUND = ("cells", "rooms", "max_screen_score")
@@ -89,47 +92,59 @@ def _curves(
     statistics: dict[Statistic, str] = {"mean": "mean over seeds"}
     if any(len(group.runs) >= 4 for group in groups):
         statistics["iqm"] = "interquartile mean over seeds"
-    panels = _panels(groups)
     end = max(run.queries for group in groups for run in group.runs)
-    figures, legend = "", ""
-    for title, members in panels.items():
-        for statistic, what in statistics.items():
-            caption = f"{title}: {what}" if title else what.capitalize()
-            svg, legend = chart(
-                members,
-                f"{statistic}-{number}-{list(panels).index(title)}",
-                f"Learning curves of {preset}. {caption}: {_ends(members)}.",
-                references=references,
-                statistic=statistic,
-                until=end,
-            )
-            figures += _figure(caption, legend if title else "", svg)
-    shared = legend if len(panels) == 1 else ""
-    return f'<h3>Learning curves</h3>{shared}<div class="charts">{figures}</div>'
+
+    def picture(kind: Statistic, members: Sequence[Group], place: int, caption: str) -> Chart:
+        return chart(
+            members,
+            f"{kind}-{number}-{place}",
+            f"Learning curves of {preset}. {caption}: {_ends(members)}.",
+            references=references,
+            statistic=kind,
+            until=end,
+        )
+
+    return f"<h3>Learning curves</h3>{_charts(groups, statistics, picture)}"
 
 
 def _found(number: int, preset: str, groups: Sequence[Group]) -> str:
     """Returns curves of what a simulator says was found while acting, if it says anything."""
-    columns = [name for name in _FOUND if any(group.curves(name) for group in groups)]
+    measured = [name for name in _FOUND if any(group.curves(name) for group in groups)]
+    if not measured:
+        return ""
+
+    def picture(column: str, members: Sequence[Group], place: int, caption: str) -> Chart:
+        alt = f"Curves of {preset} over queries, mean over seeds. {caption}."
+        return chart(members, f"{column}-{number}-{place}", alt, column=column)
+
+    columns = {name: measure_of(name) for name in measured}
+    return f"<h3>Found while acting</h3>{_charts(groups, columns, picture)}"
+
+
+def _charts(
+    groups: Sequence[Group],
+    kinds: Mapping[K, str],
+    picture: Callable[[K, Sequence[Group], int, str], Chart],
+) -> str:
+    """Returns pictures of each kind, in as many panels as the groups need.
+
+    Args:
+        groups: what to draw.
+        kinds: what the pictures of each kind show, in words.
+        picture: draws groups as a kind, given the number of the panel and the caption.
+    """
     panels = _panels(groups)
     figures, legend = "", ""
-    for column in columns:
-        what = measure_of(column)
-        for title, members in panels.items():
-            caption = f"{title}: {what}" if title else what.capitalize()
-            svg, legend = chart(
-                members,
-                f"{column}-{number}-{list(panels).index(title)}",
-                f"Curves of {preset} over queries. {caption}, mean over seeds.",
-                column=column,
+    for place, (title, members) in enumerate(panels.items()):
+        for kind, what in kinds.items():
+            caption = f"{title}: {what}" if title else what[0].upper() + what[1:]
+            svg, legend = picture(kind, members, place, caption)
+            figures += (
+                f'<figure class="chart"><figcaption>{escape(caption)}</figcaption>'
+                f"{legend if title else ''}{svg}</figure>"
             )
-            figures += _figure(caption, legend if title else "", svg)
     shared = legend if len(panels) == 1 else ""
-    return f'<h3>Found while acting</h3>{shared}<div class="charts">{figures}</div>' * bool(figures)
-
-
-def _figure(caption: str, legend: str, svg: str) -> str:
-    return f'<figure class="chart"><figcaption>{escape(caption)}</figcaption>{legend}{svg}</figure>'
+    return f'{shared}<div class="charts">{figures}</div>'
 
 
 def _panels(groups: Sequence[Group]) -> dict[str, list[Group]]:

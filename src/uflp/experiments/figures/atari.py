@@ -43,7 +43,7 @@ _SMOKE = Scale(
         "discount": 0.99,
     },
     # The same numbers in every game, so that the same program is compiled for all.
-    by_agent={"dist-ddqn": {"atoms": 11, "v_max": 10.0}},
+    by_name={"dist-ddqn": {"atoms": 11, "v_max": 10.0}, "rnd": {"rnd_width": 8}},
 )
 _LAPTOP_VALUES = {
     # Two samples for each transition that comes in, and one ε, so that only access differs.

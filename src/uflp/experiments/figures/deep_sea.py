@@ -26,11 +26,11 @@ DEEP_SEA_FIGURES: Mapping[str, Figure] = {
         lines=lines(_DEEP_SEA_AGENTS, "local", "online"),
         kind="curves",
         scales=scales(
-            smoke=Scale(seeds=2, values=_SMOKE, by_agent=_SMALL_ENSEMBLE),
+            smoke=Scale(seeds=2, values=_SMOKE, by_name=_SMALL_ENSEMBLE),
             laptop=Scale(
                 seeds=3,
                 values={"size": 50, "queries": 150_000},
-                by_agent={"boot-ddqn": {"queries": 60_000}, "pi-bonus": {"queries": 300_000}},
+                by_name={"boot-ddqn": {"queries": 60_000}, "pi-bonus": {"queries": 300_000}},
                 stop_at_return=0.95,
             ),
             paper=_PAPER_DEEP_SEA,
@@ -43,7 +43,7 @@ DEEP_SEA_FIGURES: Mapping[str, Figure] = {
         lines=lines(_DEEP_SEA_AGENTS, "local", "online"),
         kind="curves",
         scales=scales(
-            smoke=Scale(seeds=1, values=_SMOKE, by_agent=_SMALL_ENSEMBLE),
+            smoke=Scale(seeds=1, values=_SMOKE, by_name=_SMALL_ENSEMBLE),
             laptop=Scale(seeds=10, values={"size": 20, "queries": 20_000}, stop_at_return=0.95),
             paper=Scale(seeds=10, values={"size": 20, "queries": 100_000}),
         ),

@@ -45,7 +45,7 @@ class Scale:
     Attributes:
         seeds: number of seeds, from 0.
         values: settings of all runs at this scale.
-        by_agent: settings of one agent's runs, on top of those.
+        by_name: settings of the runs of one agent, or by one uncertainty, on top of those.
         sweep: the values that each swept setting takes; every combination is run.
         stop_at_return: ends each run once solved; its last value then stands for the rest.
         lines: what is run in place of the figure's own lines, where those cost too much.
@@ -54,7 +54,7 @@ class Scale:
 
     seeds: int
     values: Mapping[str, Any]
-    by_agent: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    by_name: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     sweep: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     stop_at_return: float | None = None
     lines: tuple[Line, ...] = ()
@@ -114,7 +114,10 @@ class Figure:
         jobs: list[Job] = []
         for preset, line, values in chosen:
             swept = dict(zip(size.sweep, values, strict=True))
-            overrides = {**size.values, **size.by_agent.get(line.agent, {}), **swept}
+            overrides = dict(size.values)
+            for name in (line.agent, line.uncertainty):
+                overrides |= size.by_name.get(name or "", {})
+            overrides |= swept
             settings = resolve(preset, **line._asdict(), overrides=overrides)
             folder = out / self._name(preset, line, swept)
             jobs += seed_jobs(settings, range(size.seeds), folder, size.stop_at_return)
