@@ -125,15 +125,10 @@ class History:
         rows: Rows = state["rows"]
         self.oldest, self.newest = rows.first, rows.first - 1
         self._store.begin(number(state, "start"))
-        for first, _, columns in rows.blocks(rows.first):
-            keys, data = columns["keys"], columns["data"].tobytes()
-            if keys.shape[1:] != self._keys.shape[1:] or keys.dtype != self._keys.dtype:
+        for _, data, score, key in saved_entries(state):
+            if key.shape != self._keys.shape[1:] or key.dtype != self._keys.dtype:
                 raise StateError("the keys of the history are of another kind")
-            ends = np.cumsum(columns["sizes"]).tolist()
-            for row in range(max(0, rows.first - first), len(keys)):
-                snapshot = data[ends[row - 1] if row else 0 : ends[row]]
-                score = float(columns["scores"][row])
-                self.add(Snapshot(self.simulator, snapshot, score), keys[row])
+            self.add(Snapshot(self.simulator, data, score), key)
         if (self.oldest, self.newest) != (rows.first, rows.stop - 1):
             raise StateError("the entries of the history do not fit into it")
 
@@ -157,3 +152,16 @@ class History:
         self._scores = rehoused(self._scores, live, self._rows, rows)
         self._store.grow(live, self._rows, rows)
         self._rows = rows
+
+
+def saved_entries(state: State) -> Iterator[tuple[int, bytes, float, np.ndarray]]:
+    """Yields the number, data, screen score and key of each entry in the state of a history."""
+    rows: Rows = state["rows"]
+    for first, stop, columns in rows.blocks(rows.first):
+        data = columns["data"].tobytes()
+        ends = np.cumsum(columns["sizes"]).tolist()
+        for entry in range(max(rows.first, first), stop):
+            row = entry - first
+            begin = ends[row - 1] if row else 0
+            score = float(columns["scores"][row])
+            yield entry, data[begin : ends[row]], score, columns["keys"][row]

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from uflp.collection import DemonstrationRecorder
 from uflp.simulators.base import Simulator
 from uflp.uncertainty.base import Predict
 
-Watch = Callable[[Simulator], None]
+Watch = Callable[[Any], None]
 """Called with the simulator at every state of an evaluation."""
 Policy = Callable[[Any, np.random.Generator], int]
 """An action for an observation."""
@@ -25,7 +26,7 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(
-    simulator: Simulator,
+    simulator: Simulator | DemonstrationRecorder,
     policy: Policy,
     episodes: int,
     rng: np.random.Generator,

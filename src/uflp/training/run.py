@@ -10,7 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from uflp import spaces
-from uflp.collection import Actor, FailedRolloutError, Lineage, Rollout, Start
+from uflp.collection import Actor, Demonstrations, FailedRolloutError, Lineage, Rollout, Start
 from uflp.randomness import Randomness
 from uflp.state import State, Stateful, number
 from uflp.training.compiled import compiled, learner_state, loaded_learner, predict
@@ -23,7 +23,6 @@ from uflp.training.wiring import (
     make_replay,
     make_rule,
     make_targets,
-    make_td_error,
     make_uncertainty,
 )
 from uflp.types import RunError, Transition
@@ -46,6 +45,7 @@ class Run:
         sgd_steps: SGD steps so far.
         learner: the agent's present state.
         exploration: where it has been, None where the simulator offers no picture of that.
+        demonstrations: what the first rollouts play.
         lineage: where scores came from, None where the simulator's runs cannot be replayed.
     """
 
@@ -70,14 +70,15 @@ class Run:
         self.learner = self.agent.init(jax.random.key(self.randomness.integer("agent")))
         self.uncertainty = make_uncertainty(settings, space, actions, self.randomness)
         self.history = make_history(settings, self.simulator, self.uncertainty)
-        td_error = make_td_error(settings, self.agent.target, self.predict)
+        target = self.agent.target
         self.rule = make_rule(
-            settings, self.history, self.uncertainty, self.predict, td_error, actions
+            settings, self.history, self.uncertainty, self.predict, target, actions
         )
-        self.targets = make_targets(settings, self.agent.target, self.replay, self._value)
-        learns = self.agent.target != "none"
+        self.targets = make_targets(settings, target, self.replay, self._value)
+        learns = target != "none"
         self._policy = greedy(self.predict) if learns else uniform(actions)
         self.lineage = Lineage() if self.simulator.replayable else None
+        self.demonstrations = Demonstrations()
         actor = Actor(
             self.values,
             self.predict,
@@ -100,6 +101,7 @@ class Run:
             limit=loop.rollout_limit,
             intrinsic_scale=loop.bonus_scale if settings.exploration == "intrinsic" else 0.0,
             lineage=self.lineage,
+            demonstrations=self.demonstrations,
         )
         projection = self.simulator.projection
         self.exploration = None if projection is None else Exploration(projection)
@@ -194,6 +196,7 @@ class Run:
             "uncertainty": self.uncertainty,
             "history": self.history,
             "rule": self.rule,
+            "demonstrations": self.demonstrations if self.settings.loop.demonstrations else None,
             "rollout": self.rollout,
             "exploration": self.exploration,
             "lineage": self.lineage,
@@ -202,7 +205,9 @@ class Run:
 
     def _start(self) -> Start:
         """Decides where the next rollout begins."""
-        if self.rule is None or not self.history or self.tally.failures:
+        if self.rule is None or not self.history:
+            return Start()
+        if self.rollout.demonstrates or self.tally.failures:
             return Start()
         rng = self.randomness.at("restart", self.rollout.rollouts)
         return Start() if rng.random() <= self.settings.loop.p_init else self.rule.choose(rng)
