@@ -151,6 +151,7 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
         (["deep-sea", "--rule", "unifrom"], ["unknown rule", "did you mean 'uniform'"]),
         (["deep-sea", "--rule", "uniform", "--set", "rule=return"], ["rule is set twice"]),
         (["deep-sea", "--rule", "uniform", "--access", "online"], ["online access never restarts"]),
+        (["deep-sea", "--set", "keep_history=maybe"], ["keep_history must be true or false"]),
         (["deep-sea", "--set", "size"], ["KEY=VALUE"]),
         (["deep-sea", "--set", "=5"], ["KEY=VALUE"]),
         (["deep-sea", "--seed", "-1"], ["seed must not be negative"]),
@@ -194,7 +195,9 @@ def test_a_preset_is_needed(uflp: Call) -> None:
 def no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spares the making of a run that will not be trained."""
     built = SimpleNamespace(
-        simulator=SimpleNamespace(stamp="a simulator"), whereabouts=SimpleNamespace(records=[])
+        settings=resolve("deep-sea"),
+        simulator=SimpleNamespace(stamp="a simulator"),
+        whereabouts=SimpleNamespace(records=[]),
     )
     monkeypatch.setattr("uflp.training.train.Run", lambda settings: built)
 
@@ -329,6 +332,23 @@ def test_a_rule_is_recorded_with_the_settings_it_has(uflp: Call) -> None:
     assert config["settings"]["rule"] == "td-error"
     assert config["settings"]["priority_exponent"] == 1.0
     assert json.loads(Path("run/summary.json").read_text())["stopped"] == "budget"
+
+
+def test_a_run_begins_with_what_another_has_left(uflp: Call) -> None:
+    words = ("--uncertainty", "counts", "--queries", "60")
+    small = ("size=4", "hidden=8", "learning_batch=8")
+    assert uflp("train", "deep-sea", *small, *words, "--keep-history", "--out", "2026").code == 0
+    assert uflp("evaluate", "2026", "--episodes", "2", "--demonstrations", "demo.npz").code == 0
+    words = (*words, "--history-from", "2026", "--demonstrations", "demo.npz")
+    assert uflp("train", "deep-sea", *small, *words, "--out", "run").code == 0
+    config = json.loads(Path("run/config.json").read_text())["settings"]
+    assert (config["history_from"], config["demonstrations"]) == (
+        str(Path("2026").absolute()),
+        str(Path("demo.npz").absolute()),
+    )
+    ended = uflp("train", "deep-sea", "size=5", *words, "--out", "other")
+    assert ended.code == 2 and "has a history of 'deep-sea/1 size=4" in ended.err
+    assert not Path("other").exists()
 
 
 def test_online_access_needs_no_uncertainty_and_stops_at_a_return(uflp: Call) -> None:

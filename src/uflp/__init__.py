@@ -46,6 +46,8 @@ def train(
     stop_at_return: float | None = None,
     callback: Callable[[dict[str, Any]], Any] | None = None,
     checkpoint_seconds: float = 600.0,
+    history_from: str | Path | None = None,
+    demonstrations: str | Path | None = None,
     **settings: Any,
 ) -> Result:
     """Trains an agent; the same as `uflp train` on the command line.
@@ -64,6 +66,8 @@ def train(
         stop_at_return: ends the run at the first evaluation whose mean return reaches it.
         callback: called with a row of metrics after each evaluation; a true answer ends the run.
         checkpoint_seconds: wall-clock time from one checkpoint in the run folder to the next.
+        history_from: folder of a run whose history this one begins with.
+        demonstrations: file of episodes that the first rollouts play.
         **settings: any key of the preset, such as `size=20` or `p_init=0.2`.
 
     Returns:
@@ -73,6 +77,9 @@ def train(
     from uflp.experiments.resolve import resolve
     from uflp.training.train import train as run
 
+    files = {"history_from": history_from, "demonstrations": demonstrations}
+    # Whole paths, so that the record of the run holds wherever it is read.
+    settings |= {key: str(Path(path).absolute()) for key, path in files.items() if path is not None}
     resolved = resolve(
         preset,
         agent=agent,

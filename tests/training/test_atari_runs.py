@@ -90,7 +90,7 @@ def test_its_actions_are_uniform_and_so_is_its_evaluation() -> None:
         actions.append(run.rollout.step(query).action)
     assert abs(np.mean(actions) - 0.5) < 4 * 0.5 / np.sqrt(2000)
     rng = np.random.default_rng(0)
-    chosen = [run._policy(0, rng) for _ in range(2000)]
+    chosen = [run._policy(0, None, rng) for _ in range(2000)]
     assert abs(np.mean(chosen) - 0.5) < 4 * 0.5 / np.sqrt(2000)
 
 
@@ -169,5 +169,5 @@ def test_only_stacks_of_frames_are_stored_as_such() -> None:
     """A coloured image has the shape of a stack, but its rows are not frames that move on."""
     settings = resolve("deep-sea", overrides={"queries": 200})
     image = gymnasium.spaces.Box(0, 255, (7, 7, 3), np.uint8)
-    assert type(make_replay(settings, image)) is Replay
-    assert type(make_replay(settings, Frames((7, 7, 3)))) is FrameReplay
+    assert type(make_replay(settings, image, 0)) is Replay
+    assert type(make_replay(settings, Frames((7, 7, 3)), 0)) is FrameReplay

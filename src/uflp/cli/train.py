@@ -47,6 +47,15 @@ def train(
     out: Annotated[
         Path | None, typer.Option(help="run folder  [default: a new one below runs/]")
     ] = None,
+    history_from: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="begin with the history of another run")
+    ] = None,
+    keep_history: Annotated[
+        bool, typer.Option("--keep-history", help="leave the history for others to begin with")
+    ] = False,
+    demonstrations: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="play these episodes first")
+    ] = None,
     resume: Annotated[
         Path | None, typer.Option(metavar="DIR", help="go on with the run in this folder")
     ] = None,
@@ -78,7 +87,14 @@ def train(
         raise UsageError("--seed names one seed and --seeds a number of them: give one of the two")
     if seeds is not None and seeds < 1:
         raise UsageError(f"--seeds must be at least 1, not {seeds}")
-    overrides = read_overrides([*(set_ or []), *(settings or [])], queries=queries, rule=rule)
+    overrides = read_overrides(
+        [*(set_ or []), *(settings or [])],
+        queries=queries,
+        rule=rule,
+        history_from=history_from and str(history_from.absolute()),
+        keep_history=keep_history or None,
+        demonstrations=demonstrations and str(demonstrations.absolute()),
+    )
     resolved = resolve(
         preset,
         agent=agent,

@@ -18,6 +18,10 @@ def evaluate(
     video: Annotated[
         Path | None, typer.Option(help="film the first episode: a .gif, .webp or .png file")
     ] = None,
+    demonstrations: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="write what was played, for `uflp train` to begin with"),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="end with the outcome as one line of JSON")
     ] = False,
@@ -28,6 +32,7 @@ def evaluate(
 
     Example: `uflp evaluate runs/bonus/seed-0 --episodes 20 --video episode.gif`
     """
+    from uflp.collection import DemonstrationRecorder
     from uflp.experiments.trained import load
     from uflp.report.video import Recorder, check_video
 
@@ -38,7 +43,10 @@ def evaluate(
         recorder = Recorder()
         policy.evaluate(1, seed, recorder)
         recorder.write(video)
-    result = policy.evaluate(episodes, seed)
+    recorded = DemonstrationRecorder(policy.simulator())
+    result = policy.evaluate(episodes, seed, simulator=recorded)
+    if demonstrations is not None:
+        recorded.write(demonstrations)
     print(
         f"{policy.settings.preset}, {policy.settings.agent}, {policy.queries:,} queries: "
         f"return {result.mean:.3f} ± {result.std:.3f} over {result.episodes} episodes"

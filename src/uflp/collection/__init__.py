@@ -1,6 +1,7 @@
 """Algorithm 1, and the choice of where it begins."""
 
 from uflp.collection.acting import Actor
+from uflp.collection.demonstrations import DemonstrationRecorder, Demonstrations
 from uflp.collection.lineage import Lineage
 from uflp.collection.rollout import FailedRolloutError, Rollout
 from uflp.collection.rules import RULES, Rule, Sources, Start
@@ -8,6 +9,8 @@ from uflp.collection.rules import RULES, Rule, Sources, Start
 __all__ = [
     "RULES",
     "Actor",
+    "DemonstrationRecorder",
+    "Demonstrations",
     "FailedRolloutError",
     "Lineage",
     "Rollout",

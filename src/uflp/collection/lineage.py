@@ -52,6 +52,15 @@ class Lineage:
         self._last = Segment(None, b"") if entry is None else self._of[entry]
         self._since.clear()
 
+    def segment(self, entry: int) -> Segment:
+        """Returns what leads to an entry."""
+        return self._of[entry]
+
+    def adopt(self, segment: Segment) -> None:
+        """Goes to a state that another history knew the way to."""
+        self._last = segment
+        self._since.clear()
+
     def stepped(self, executed: bytes, score: float) -> None:
         """Takes note of the actions of a step's frames, and of the screen score after it."""
         self._since += executed

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from uflp.collection.acting import Actor
-from uflp.collection.lineage import Lineage
+from uflp.collection.demonstrations import Demonstrations
+from uflp.collection.lineage import Lineage, Segment
 from uflp.collection.rules import Rule, Start
 from uflp.memory import History
 from uflp.randomness import Randomness
@@ -47,6 +48,7 @@ class Rollout:
         limit: int | None = None,
         intrinsic_scale: float = 0.0,
         lineage: Lineage | None = None,
+        demonstrations: Demonstrations | None = None,
     ):
         """Makes the means of collection.
 
@@ -61,6 +63,7 @@ class Rollout:
             limit: queries after which a rollout is truncated.
             intrinsic_scale: c of the intrinsic reward c·u(s, a), Eq. 5.
             lineage: told of every action that the simulator executes, if it says which.
+            demonstrations: what the first rollouts play, in the place of the actor.
         """
         self.over = True
         self.observation: Any = None
@@ -79,13 +82,33 @@ class Rollout:
         self._action: int | None = None
         self._length = 0
         self._lineage = lineage
+        self._demonstrations = Demonstrations() if demonstrations is None else demonstrations
+
+    @property
+    def demonstrates(self) -> bool:
+        """Whether the next rollout plays a demonstration."""
+        return self.rollouts < len(self._demonstrations)
+
+    def adopt(self, snapshot: Snapshot, actions: Segment | None) -> None:
+        """Adds a snapshot that another run has left to the history.
+
+        Args:
+            snapshot: of a simulator with the same stamp.
+            actions: what led to it, where that is known.
+        """
+        observation, _ = self._simulator.restore(snapshot)
+        if self._lineage is not None and actions is not None:
+            self._lineage.adopt(actions)
+        self._key = self._key_of(observation)
+        self._remember()
 
     def begin(self, start: Start) -> None:
         """Goes to s0, and adds it to the history."""
         rng = self._randomness.at("rollout", self.rollouts)
+        demonstrated = self._demonstrations.seed(self.rollouts) if self.demonstrates else None
         self.rollouts += 1
         if start.entry is None or self._history is None:
-            seed = int(rng.integers(2**32))
+            seed = int(rng.integers(2**32)) if demonstrated is None else demonstrated
             self.observation, _ = self._ask(lambda: self._simulator.reset(seed=seed))
         else:
             snapshot = self._history.fetch(start.entry)
@@ -104,7 +127,10 @@ class Rollout:
     def step(self, query: int) -> Transition:
         """Makes one query: a0 first, then whatever the agent chooses."""
         observation, key, action = self.observation, self._key, self._action
-        if action is None:
+        played = self._played()
+        if played is not None:
+            action = played[self._length]
+        elif action is None:
             action = self._actor.act(observation, key, query, self._simulator.mask)
         result = self._ask(lambda: self._simulator.step(action))
         next_observation, reward, terminated, truncated, _ = result
@@ -113,7 +139,8 @@ class Rollout:
         intrinsic = self._visit(key, action)
         self._length += 1
         # Reaching the limit ends the rollout, not the task: values bootstrap through.
-        truncated = not terminated and (truncated or self._length == self._limit)
+        limit = self._limit if played is None else len(played)
+        truncated = not terminated and (truncated or self._length == limit)
         self.over = terminated or truncated
         self.observation, self._action = next_observation, None
         transition = Transition(
@@ -156,6 +183,11 @@ class Rollout:
         self.rollouts = number(state, "rollouts")
         self.restarts = number(state, "restarts")
         self._key = None if self.over else self._key_of(self.observation)
+
+    def _played(self) -> list[int] | None:
+        """Returns the actions of the demonstration that the present rollout plays, if it does."""
+        number = self.rollouts - 1
+        return self._demonstrations.actions(number) if number < len(self._demonstrations) else None
 
     def _visit(self, key: Any, action: int) -> float:
         """Lets the uncertainty observe the query; returns the intrinsic reward it had before."""

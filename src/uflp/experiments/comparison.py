@@ -12,7 +12,7 @@ from uflp.experiments.resolve import resolve
 from uflp.experiments.seeds import seed_jobs
 from uflp.types import UsageError
 
-_LOCAL = ("p_init", "rule")
+_LOCAL = ("p_init", "rule", "history_from", "keep_history", "demonstrations")
 """Settings that online access has only one value of."""
 
 

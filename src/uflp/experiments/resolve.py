@@ -148,12 +148,13 @@ def _read(parts: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, A
 def _value(key: str, value: Any, kind: Any) -> Any:
     """Reads one value: `none`, numbers, booleans, words, and widths such as 64,64."""
     options = typing.get_args(kind) if _is_union(kind) else (kind,)
-    if isinstance(value, str):
-        value = _literal(value, options)
-    for option in options:
-        accepted = _accept(value, option)
+    # A folder may be called 2026: what is no such value as a number may still be one as a word.
+    readings = [_literal(value, options), value] if isinstance(value, str) else [value]
+    for reading, option in itertools.product(readings, options):
+        accepted = _accept(reading, option)
         if accepted is not _NO:
             return accepted
+    value = readings[0]
     raise UsageError(f"{key} must be {_describe(options)}, not {value!r}")
 
 

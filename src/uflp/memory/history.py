@@ -150,19 +150,11 @@ class History:
         rows: Rows = state["rows"]
         self.oldest, self.newest = rows.first, rows.first - 1
         self._store.begin(number(state, "start"))
-        for first, _, columns in rows.blocks(rows.first):
-            keys, data = columns["keys"], columns["data"].tobytes()
-            if keys.shape[1:] != self._keys.shape[1:] or keys.dtype != self._keys.dtype:
+        for _, data, score, key, bits in saved_entries(state):
+            if key.shape != self._keys.shape[1:] or key.dtype != self._keys.dtype:
                 raise StateError("the keys of the history are of another kind")
-            masks = None
-            if self.masked:
-                masks = np.unpackbits(columns["masks"], axis=1, count=self.masked)
-            ends = np.cumsum(columns["sizes"]).tolist()
-            for row in range(max(0, rows.first - first), len(keys)):
-                snapshot = data[ends[row - 1] if row else 0 : ends[row]]
-                score = float(columns["scores"][row])
-                mask = None if masks is None else masks[row]
-                self.add(Snapshot(self.simulator, snapshot, score), keys[row], mask)
+            mask = None if bits is None else np.unpackbits(bits, count=self.masked)
+            self.add(Snapshot(self.simulator, data, score), key, mask)
         if (self.oldest, self.newest) != (rows.first, rows.stop - 1):
             raise StateError("the entries of the history do not fit into it")
 
@@ -193,3 +185,19 @@ class History:
         self._masks = rehoused(self._masks, live, self._rows, rows)
         self._store.grow(live, self._rows, rows)
         self._rows = rows
+
+
+def saved_entries(
+    state: State,
+) -> Iterator[tuple[int, bytes, float, np.ndarray, np.ndarray | None]]:
+    """Yields number, data, screen score, key and packed mask of each entry in a history's state."""
+    rows: Rows = state["rows"]
+    for first, stop, columns in rows.blocks(rows.first):
+        data = columns["data"].tobytes()
+        ends = np.cumsum(columns["sizes"]).tolist()
+        for entry in range(max(rows.first, first), stop):
+            row = entry - first
+            begin = ends[row - 1] if row else 0
+            score = float(columns["scores"][row])
+            bits = columns["masks"][row] if "masks" in columns else None
+            yield entry, data[begin : ends[row]], score, columns["keys"][row], bits

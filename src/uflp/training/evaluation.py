@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from uflp import masks
+from uflp.collection import DemonstrationRecorder
 from uflp.simulators.base import Simulator
 from uflp.types import RunError
 from uflp.uncertainty.base import Predict
 
-Watch = Callable[[Simulator], None]
+Watch = Callable[[Any], None]
 """Called with the simulator at every state of an evaluation."""
 Policy = Callable[[Any, np.ndarray | None, np.random.Generator], int]
 """An action for an observation and its mask."""
@@ -32,7 +33,7 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(
-    simulator: Simulator,
+    simulator: Simulator | DemonstrationRecorder,
     policy: Policy,
     episodes: int,
     rng: np.random.Generator,

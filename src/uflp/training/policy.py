@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from uflp import masks, spaces
+from uflp.collection import DemonstrationRecorder
 from uflp.networks.parameters import loaded_tree
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
@@ -70,18 +71,25 @@ class Policy:
         simulator: Simulator = self.settings.simulator.make(self.settings.seed)
         return simulator
 
-    def evaluate(self, episodes: int = 10, seed: int = 0, watch: Watch | None = None) -> Evaluation:
-        """Plays episodes in a simulator of its own.
+    def evaluate(
+        self,
+        episodes: int = 10,
+        seed: int = 0,
+        watch: Watch | None = None,
+        simulator: Simulator | DemonstrationRecorder | None = None,
+    ) -> Evaluation:
+        """Plays episodes in a simulator of its own, or in one that is given.
 
         Args:
             episodes: how many.
             seed: of the simulator's randomness.
             watch: called with the simulator at every state.
+            simulator: of the kind that it was trained in, such as one that is recorded.
         """
         if episodes < 1:
             raise UsageError(f"there must be at least 1 episode, not {episodes}")
         rng = Randomness(seed).at("evaluation", 0)
-        return evaluate(self.simulator(), self._choose, episodes, rng, watch)
+        return evaluate(simulator or self.simulator(), self._choose, episodes, rng, watch)
 
     def _choose(self, observation: Any, mask: np.ndarray | None, rng: np.random.Generator) -> int:
         return self.act(observation, mask)

@@ -25,7 +25,7 @@ from uflp.training.state_file import sync_folder
 from uflp.types import RunError, UsageError
 
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.csv", "summary.json"
-CHECKPOINT = "checkpoint"
+CHECKPOINT, HISTORY = "checkpoint", "history"
 AGENT = "agent.state"
 Stopped = Literal["budget", "goal", "callback"]
 _TEMPORARY, _PROBE = ".tmp", ".write-probe"

@@ -10,7 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from uflp import masks, spaces
-from uflp.collection import Actor, FailedRolloutError, Lineage, Rollout, Start
+from uflp.collection import Actor, Demonstrations, FailedRolloutError, Lineage, Rollout, Start
 from uflp.networks.parameters import loaded_tree, saved_tree
 from uflp.randomness import Randomness
 from uflp.state import State, Stateful, number
@@ -25,7 +25,6 @@ from uflp.training.wiring import (
     make_replay,
     make_rule,
     make_targets,
-    make_td_error,
     make_uncertainty,
 )
 from uflp.types import RunError, Transition
@@ -48,6 +47,7 @@ class Run:
         sgd_steps: SGD steps so far.
         learner: the agent's present state.
         whereabouts: where it has been.
+        demonstrations: what the first rollouts play.
         lineage: where scores came from, None where the simulator's runs cannot be replayed.
     """
 
@@ -73,15 +73,16 @@ class Run:
         self.learner = self.agent.init(jax.random.key(self.randomness.integer("agent")))
         self.uncertainty = make_uncertainty(settings, space, actions, self.randomness)
         self.history = make_history(settings, self.simulator, self.uncertainty, masked)
-        td_error = make_td_error(settings, self.agent.target, self.predict)
+        target = self.agent.target
         self.rule = make_rule(
-            settings, self.history, self.uncertainty, self.predict, td_error, actions
+            settings, self.history, self.uncertainty, self.predict, target, actions
         )
-        self.targets = make_targets(settings, self.agent.target, self.replay, self._value)
+        self.targets = make_targets(settings, target, self.replay, self._value)
         self._pace = make_pace(loop)
-        learns = self.agent.target != "none"
+        learns = target != "none"
         self._policy = greedy(self.predict) if learns else uniform(actions)
         self.lineage = Lineage() if self.simulator.replayable else None
+        self.demonstrations = Demonstrations()
         actor = Actor(
             self.values,
             self.predict,
@@ -104,6 +105,7 @@ class Run:
             limit=loop.rollout_limit,
             intrinsic_scale=loop.bonus_scale if settings.exploration == "intrinsic" else 0.0,
             lineage=self.lineage,
+            demonstrations=self.demonstrations,
         )
         self.whereabouts = Whereabouts(self.simulator)
         # Values of the state to act in at query `_looked_at`: they come with an update at less than
@@ -198,6 +200,7 @@ class Run:
             "uncertainty": self.uncertainty,
             "history": self.history,
             "rule": self.rule,
+            "demonstrations": self.demonstrations if self.settings.loop.demonstrations else None,
             "rollout": self.rollout,
             "whereabouts": self.whereabouts,
             "lineage": self.lineage,
@@ -206,7 +209,9 @@ class Run:
 
     def _start(self) -> Start:
         """Decides where the next rollout begins."""
-        if self.rule is None or not self.history or self.tally.failures:
+        if self.rule is None or not self.history:
+            return Start()
+        if self.rollout.demonstrates or self.tally.failures:
             return Start()
         rng = self.randomness.at("restart", self.rollout.rollouts)
         return Start() if rng.random() <= self.settings.loop.p_init else self.rule.choose(rng)

@@ -10,9 +10,10 @@ from typing import Any
 
 from uflp.state import State
 from uflp.training import checkpoints
+from uflp.training.beginning import prepare
 from uflp.training.checkpoints import Checkpoints
 from uflp.training.interruption import Interrupted, Interruption, resume_command
-from uflp.training.records import CHECKPOINT, RunFolder, completed, difference
+from uflp.training.records import CHECKPOINT, HISTORY, RunFolder, completed, difference
 from uflp.training.run import Row, Run
 from uflp.types import RunError, UsageError
 
@@ -59,6 +60,7 @@ class Saver:
         for sentence in self._checkpoints.damaged:
             warnings.warn(f"{sentence}; going on from the one before", stacklevel=2)
         if state is None:
+            prepare(self._run)
             return []
         try:
             self._check(state)
@@ -111,6 +113,16 @@ class Saver:
         self._count += 1
         self._spent += saved.seconds
         self._size = saved.size
+
+    def keep_history(self) -> None:
+        """Writes the history, and what led to its states, for other runs to begin with."""
+        parts = {"history": self._run.history, "lineage": self._run.lineage}
+        run = {name: part.state() for name, part in parts.items() if part is not None}
+        path = self._folder.path / HISTORY
+        try:
+            Checkpoints(path).save({"identity": self._folder.identity, "run": run})
+        except OSError as error:
+            raise RunError(f"the history could not be kept in {path}: {error.strerror}") from error
 
     def report(self) -> dict[str, Any]:
         """Returns what the checkpoints took, for the summary."""

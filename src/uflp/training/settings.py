@@ -29,6 +29,9 @@ class LoopSettings:
         rollout_limit: queries after which a rollout is truncated; None runs episodes to their end.
         history_size: snapshots that the history holds.
         history_bytes: budget of the history in bytes of snapshot data; None sets none.
+        history_from: folder of a run whose history this one begins with; None begins with none.
+        keep_history: whether the run folder keeps the history when the run is finished.
+        demonstrations: file of episodes that the first rollouts play; None plays none.
         replay_size: transitions that the replay holds.
         min_replay: transitions before learning starts; None means one learning batch.
         learning_batch: transitions in an SGD step.
@@ -55,6 +58,9 @@ class LoopSettings:
     rollout_limit: int | None = None
     history_size: int = 1_000_000
     history_bytes: int | None = None
+    history_from: str | None = None
+    keep_history: bool = False
+    demonstrations: str | None = None
     replay_size: int = 1_000_000
     min_replay: int | None = None
     learning_batch: int = 128

@@ -12,6 +12,7 @@ import numpy as np
 
 from uflp.agents.compute import configure
 from uflp.networks.parameters import saved_tree
+from uflp.training.beginning import prepare
 from uflp.training.interruption import Interruption
 from uflp.training.policy import write_policy
 from uflp.training.records import AGENT, RunFolder, Stopped, summarize
@@ -75,6 +76,10 @@ def train(
     configure()
     # The run first: parts that turn out not to fit together leave no folder behind.
     run = Run(settings)
+    if not resume:
+        prepare(run)
+    if settings.loop.keep_history and out is None:
+        raise UsageError("keep_history needs a run folder to keep it in")
     goal = math.inf if stop_at_return is None else stop_at_return
     if out is None:
         rows: list[Row] = []
@@ -106,6 +111,8 @@ def train(
         summary["dropped_rollouts"] = run.tally.dropped_rollouts
         run.check_parameters()
         write_policy(out / AGENT, folder.identity, run.queries, saved_tree(run.learner))
+        if settings.loop.keep_history:
+            saver.keep_history()
         folder.finish(summary)
         saver.remove()
     return _result(settings, rows, summary, out)

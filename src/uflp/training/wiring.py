@@ -20,8 +20,6 @@ from uflp.types import Snapshot, Transition, UsageError
 from uflp.uncertainty import Uncertainty
 from uflp.uncertainty.base import Predict
 
-TDErrorOf = Callable[[Transition], float]
-
 
 def make_replay(settings: RunSettings, space: gymnasium.Space, masked: int) -> Replay | FrameReplay:
     """Makes the replay that suits the observations, no larger than the budget can fill.
@@ -54,8 +52,13 @@ def make_history(
     settings: RunSettings, simulator: Simulator, uncertainty: Uncertainty | None, masked: int
 ) -> History | None:
     """Makes the history; under online access there is none. For `masked` see `make_replay`."""
+    loop = settings.loop
     if settings.access == "online":
+        if loop.history_from is not None or loop.keep_history or loop.demonstrations is not None:
+            raise UsageError("online access has no history to begin with or to keep")
         return None
+    if loop.keep_history and not simulator.portable:
+        raise UsageError("keep_history cannot be: snapshots of this simulator live in memory only")
 
     def read_key(snapshot: Snapshot) -> Any:
         assert uncertainty is not None, "who reads keys has asked for them"
@@ -68,8 +71,8 @@ def make_history(
         read_key=read_key,
         masked=masked,
         width=simulator.snapshot_width,
-        entries=settings.loop.history_size,
-        nbytes=settings.loop.history_bytes,
+        entries=loop.history_size,
+        nbytes=loop.history_bytes,
         portable=simulator.portable,
     )
 
@@ -79,10 +82,19 @@ def make_rule(
     history: History | None,
     uncertainty: Uncertainty | None,
     predict: Predict,
-    td_error: TDErrorOf | None,
+    target: str,
     actions: int,
 ) -> Rule | None:
-    """Makes the restart rule, if there is a history to restart from."""
+    """Makes the restart rule, if there is a history to restart from.
+
+    Args:
+        settings: of the run.
+        history: what it chooses from.
+        uncertainty: what it may go by, if the run has one.
+        predict: action values, likewise.
+        target: what the agent learns from; see `Agent.target`.
+        actions: how many there are.
+    """
     if history is None:
         return None
     loop = settings.loop
@@ -93,19 +105,17 @@ def make_rule(
         kind=loop.restart,
         uncertainty=uncertainty,
         predict=predict,
-        td_error=td_error,
+        td_error=None if target == "none" else make_td_error(settings, predict),
     )
     return settings.rule.make(sources)
 
 
-def make_td_error(settings: RunSettings, target: str, predict: Predict) -> TDErrorOf | None:
-    """Returns the one-step TD error of a transition, or None if the agent does not learn.
+def make_td_error(settings: RunSettings, predict: Predict) -> Callable[[Transition], float]:
+    """Returns how to find the one-step TD error of a transition.
 
     Ensembles are taken at their mean; rewards are those that are learned from.
     """
     loop = settings.loop
-    if target == "none":
-        return None
 
     def td_error(transition: Transition) -> float:
         pair = np.stack([transition.observation, transition.next_observation])
