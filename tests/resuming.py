@@ -16,6 +16,7 @@ _SHORT: dict[str, dict[str, Any]] = {
     "deep": {"size": 6, "history_size": 150},
     "swingup": {"max_time": 0.3},
     "gym": {"history_size": 40},
+    "gymnax": {"history_size": 40},
     "atari": {"max_frames": 120, "rollout_limit": 13, "history_size": 30, "min_replay": 16},
 }
 

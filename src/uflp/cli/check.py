@@ -12,7 +12,9 @@ from uflp.types import UsageError
 def check(
     simulator: Annotated[
         str,
-        typer.Argument(help="gym:ID, minigrid:ID, bsuite:ID, module:factory, or a registered name"),
+        typer.Argument(
+            help="gym:ID, gymnax:ID, minigrid:ID, bsuite:ID, atari/GAME, module:factory, or a name"
+        ),
     ],
     steps: Annotated[int, typer.Option(help="steps of each course that is played")] = 200,
     seed: Annotated[int, typer.Option(help="of resets and actions")] = 0,

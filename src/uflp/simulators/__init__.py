@@ -11,6 +11,7 @@ SIMULATORS = Registry(
         "bsuite": "uflp.simulators.bsuite:Bsuite",
         "atari": "uflp.simulators.atari:Atari",
         "gym": "uflp.simulators.gymnasium:Gymnasium",
+        "gymnax": "uflp.simulators.gymnax:Gymnax",
         "minigrid": "uflp.simulators.minigrid:Minigrid",
     },
 )

@@ -23,8 +23,8 @@ def parse(name: str) -> tuple[Any, dict[str, Any]]:
 
     Args:
         name: a registered one (`deep-sea`), one with an id (`gym:CartPole-v1`, `bsuite:catch/0`,
-            `minigrid:MiniGrid-DoorKey-8x8-v0`), or `module:factory`. A slash will do where ids have
-            none before it (`atari/montezuma-revenge`).
+            `minigrid:MiniGrid-DoorKey-8x8-v0`, `gymnax:CartPole-v1`), or `module:factory`. A slash
+            will do where ids have none before it (`atari/montezuma-revenge`).
     """
     if name in SIMULATORS:
         return SIMULATORS[name], {}
@@ -34,5 +34,5 @@ def parse(name: str) -> tuple[Any, dict[str, Any]]:
         return settings, {dataclasses.fields(settings)[0].name: rest[0]}
     if ":" in name:
         return Own, {"factory": name}
-    forms = [*SIMULATORS, "gym:ID", "minigrid:ID", "bsuite:ID", "module:factory"]
+    forms = [*SIMULATORS, "gym:ID", "gymnax:ID", "minigrid:ID", "bsuite:ID", "module:factory"]
     raise UsageError(unknown("simulator", name, forms))
