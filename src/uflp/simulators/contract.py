@@ -90,22 +90,34 @@ def _saving(course: Course) -> Iterator[str]:
 
 def _exact(course: Course) -> Iterator[str]:
     for warm_up in course.warm_ups:
-        simulator = course.started(warm_up)
-        snapshot = simulator.save()
-        travelled = snapshot
-        if simulator.portable:
-            travelled = Snapshot(*pickle.loads(pickle.dumps(snapshot)))
-        expected = course.play(simulator)
-        for place, target in (
-            ("the same simulator", simulator),
-            ("the same simulator once more", simulator),
-            ("a new simulator", course.make()),
-            ("a simulator elsewhere in an episode", course.started(warm_up + 3)),
-        ):
-            target.restore(travelled, randomness="exact")
-            for what in difference(expected, course.play(target)):
-                yield f"in {place}, {warm_up} steps after a reset: {what}"
-                return
+        for what in replayed(course, warm_up):
+            yield what
+            return
+
+
+def replayed(course: Course, warm_up: int) -> Iterator[str]:
+    """Saves some steps after a reset; says where what follows first differs from an exact replay.
+
+    Args:
+        course: what is played after the save.
+        warm_up: steps from the reset to the save.
+    """
+    simulator = course.started(warm_up)
+    snapshot = simulator.save()
+    travelled = snapshot
+    if simulator.portable:
+        travelled = Snapshot(*pickle.loads(pickle.dumps(snapshot)))
+    expected = course.play(simulator)
+    for place, target in (
+        ("the same simulator", simulator),
+        ("the same simulator once more", simulator),
+        ("a new simulator", course.make()),
+        ("a simulator elsewhere in an episode", course.started(warm_up + 3)),
+    ):
+        target.restore(travelled, randomness="exact")
+        for what in difference(expected, course.play(target)):
+            yield f"in {place}, {warm_up} steps after a reset: {what}"
+            return
 
 
 def _observation(course: Course) -> Iterator[str]:
