@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from uflp.collection import Lineage
+from uflp.collection import FailedRolloutError, Lineage
 from uflp.collection.lineage import Segment
 from uflp.memory.history import saved_entries
 from uflp.simulators.base import SnapshotError
@@ -25,8 +25,9 @@ def prepare(run: Run) -> None:
         try:
             for snapshot, actions in kept_history(folder, run.simulator.stamp):
                 run.rollout.adopt(snapshot, actions)
-        except SnapshotError as error:
-            raise UsageError(f"the history of {folder} cannot be restored: {error}") from error
+        except (SnapshotError, FailedRolloutError) as error:
+            reason = error.__cause__ or error
+            raise UsageError(f"the history of {folder} cannot be restored: {reason}") from error
     if loop.demonstrations is not None:
         run.demonstrations.read(Path(loop.demonstrations), run.simulator)
 
