@@ -44,7 +44,6 @@ def make_conv(
         return Params(init_torso(keys[:-1], stacked), init_mlp(keys[-1], sizes))
 
     def network(params: Params, observations: jax.Array) -> jax.Array:
-        images = jnp.moveaxis(observations, 1, -1).astype(jnp.float32) / 255
-        return mlp(params.head, sizes, torso(params.torso, images))
+        return mlp(params.head, sizes, torso(params.torso, observations.astype(jnp.float32) / 255))
 
     return make_plain(fitting, network, init, target_period=target_period)
