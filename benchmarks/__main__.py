@@ -13,7 +13,7 @@ from typing import Any
 
 NAMES = (
     *("throughput", "snapshots", "restarts", "covariance", "flatness"),
-    *("swingup", "ensemble", "atari", "checkpoints", "local_access"),
+    *("swingup", "ensemble", "atari", "images", "checkpoints", "local_access"),
 )
 RESULTS = Path(__file__).parent.parent / "results" / "bench.json"
 

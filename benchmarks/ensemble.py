@@ -7,18 +7,16 @@ same process.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-import jax
 import numpy as np
 
+from benchmarks.peak import PRODUCT, product, updates
 from benchmarks.timing import seconds_per_call
 from uflp.experiments.resolve import resolve
 from uflp.types import Batch
 
-SIDE = 1024
 PASSES = 3 + 2 + 2  # forward, backward (twice the work of a forward pass), prior
 
 
@@ -32,41 +30,17 @@ def measure() -> dict[str, Any]:
     widths = (width, *settings.learner.hidden, actions)
     forward = 2 * size * sum(before * after for before, after in pairwise(widths))
     agent = settings.learner.make(simulator.observation_space, actions)
-    update = _update(agent, _batch(size, width, actions))
-    seconds = seconds_per_call({"update": update, "product": _product()}, repetitions=15)
+    update = updates(agent, _batch(size, width, actions))
+    seconds = seconds_per_call({"update": update, "product": product()}, repetitions=15)
     rates = {
         "update": PASSES * agent.members * forward / seconds["update"],
-        "product": 2 * SIDE**3 / seconds["product"],
+        "product": PRODUCT / seconds["product"],
     }
     return {
         **{f"{name} (Gflop/s)": round(rate / 1e9, 1) for name, rate in rates.items()},
         "one update (ms)": round(1e3 * seconds["update"], 1),
         "ratio": round(rates["update"] / rates["product"], 3),
     }
-
-
-def _update(agent: Any, batch: Batch) -> Callable[[], int]:
-    learner = agent.init(jax.random.key(0))
-
-    def work() -> int:
-        nonlocal learner
-        learner, loss = agent.update(learner, batch)
-        jax.block_until_ready(loss)
-        return 1
-
-    return work
-
-
-def _product() -> Callable[[], int]:
-    matrix = jax.random.normal(jax.random.key(0), (SIDE, SIDE))
-    multiply = jax.jit(lambda x: x @ x)
-
-    def work() -> int:
-        for _ in range(4):
-            jax.block_until_ready(multiply(matrix))
-        return 4
-
-    return work
 
 
 def _batch(size: int, width: int, actions: int) -> Batch:

@@ -1,8 +1,9 @@
-"""The network on images, against JAX's own convolutions and a network as flax users write it."""
+"""The network on images, against one as flax users write it."""
 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import flax.linen as nn
 import gymnasium
@@ -14,25 +15,13 @@ import pytest
 from uflp.agents.ddqn import DDQN, penalty_of
 from uflp.agents.networks import make_q_function
 from uflp.agents.q_function import Fitting
-from uflp.networks.conv import TORSO, convolve, layers_for, torso
+from uflp.networks.conv import TORSO, Torso, init_torso, layers_for, torso, torso_width
+from uflp.networks.mlp import mlp
 from uflp.spaces import Frames, channel_axis
 from uflp.types import Batch, UsageError
 
 SHAPE = (4, 44, 36)
 IMAGES = Frames(SHAPE)
-
-
-@pytest.mark.parametrize(("side", "stride"), [(8, 4), (4, 2), (3, 1)])
-@pytest.mark.parametrize("size", [(21, 20), (12, 13)])
-def test_a_convolution_is_that_of_jax(side: int, stride: int, size: tuple[int, int]) -> None:
-    keys = jax.random.split(jax.random.key(0))
-    x = jax.random.normal(keys[0], (2, *size, 3))
-    kernel = jax.random.normal(keys[1], (side, side, 3, 5))
-    layout = ("NHWC", "HWIO", "NHWC")
-    expected = jax.lax.conv_general_dilated(
-        x, kernel, (stride, stride), "SAME", dimension_numbers=layout
-    )
-    np.testing.assert_allclose(convolve(x, kernel, stride), expected, rtol=1e-4, atol=1e-4)
 
 
 class Reference(nn.Module):
@@ -46,19 +35,47 @@ class Reference(nn.Module):
         return x.reshape(len(x), -1)
 
 
-def test_the_torso_is_that_of_acme() -> None:
+def test_the_torso_is_that_of_acme_and_so_are_its_gradients() -> None:
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (2, *SHAPE)).astype(np.uint8)
+    params = init_torso(jax.random.split(jax.random.key(0), 3), SHAPE[0])
+    params = params._replace(biases=tuple(bias + 0.1 for bias in params.biases))
+    tree = {
+        f"Conv_{number}": {"kernel": kernel, "bias": bias}
+        for number, (kernel, bias) in enumerate(zip(*params, strict=True))
+    }
+    weights = rng.normal(size=(2, torso_width(*SHAPE[1:]))).astype(np.float32)
+    assert weights.shape == (2, 6 * 5 * TORSO[-1].channels)
+
+    def own(params: Torso) -> jax.Array:
+        return jnp.sum(weights * torso(params, images.astype(np.float32) / 255))
+
+    def reference(tree: dict[str, Any]) -> jax.Array:
+        return jnp.sum(weights * Reference().apply({"params": tree}, images))
+
+    (value, gradient), (expected, wanted) = (
+        jax.value_and_grad(function)(argument)
+        for function, argument in ((own, params), (reference, tree))
+    )
+    np.testing.assert_allclose(value, expected, rtol=1e-4)
+    for number, (kernel, bias) in enumerate(zip(*gradient, strict=True)):
+        layer = wanted[f"Conv_{number}"]
+        np.testing.assert_allclose(kernel, layer["kernel"], rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(bias, layer["bias"], rtol=1e-3, atol=1e-4)
+
+
+def test_a_q_function_on_frames_is_the_torso_of_scaled_pixels_and_an_mlp() -> None:
     images = np.random.default_rng(0).integers(0, 256, (2, *SHAPE)).astype(np.uint8)
     q = make_q_function(Fitting(hidden=(8,)), IMAGES, 3, target_period=None)
-    params = q.init(jax.random.key(0)).member.params.torso
+    state = q.init(jax.random.key(0))
+    params = state.member.params
     tree = {
-        f"Conv_{number}": {"kernel": kernel, "bias": bias + 0.1}
-        for number, (kernel, bias) in enumerate(zip(params.kernels, params.biases, strict=True))
+        f"Conv_{number}": {"kernel": kernel, "bias": bias}
+        for number, (kernel, bias) in enumerate(zip(*params.torso, strict=True))
     }
-    params = params._replace(biases=tuple(bias + 0.1 for bias in params.biases))
-    expected = Reference().apply({"params": tree}, images)
-    assert expected.shape == (2, 6 * 5 * TORSO[-1].channels)
-    pixels = jnp.moveaxis(images, 1, -1) / 255
-    np.testing.assert_allclose(torso(params, pixels), expected, rtol=1e-4, atol=1e-5)
+    features = Reference().apply({"params": tree}, images)
+    expected = mlp(params.head, (features.shape[1], 8, 3), features)
+    np.testing.assert_allclose(q.values(state, images), expected, rtol=1e-4, atol=1e-5)
 
 
 class Small(nn.Module):

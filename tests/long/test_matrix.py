@@ -11,7 +11,9 @@ from resuming import rows_of, small, stopped_rows
 
 from uflp.experiments.agents import AGENTS
 from uflp.experiments.resolve import resolve
+from uflp.randomness import Randomness
 from uflp.training.run import Run
+from uflp.training.wiring import make_uncertainty
 from uflp.types import UsageError
 from uflp.uncertainty import UNCERTAINTIES
 
@@ -31,7 +33,8 @@ def combinations() -> list[tuple[str, str, str]]:
     for preset, agent, uncertainty in itertools.product(VARIANTS, AGENTS, UNCERTAINTIES):
         try:
             settings = resolve(preset, agent=agent, uncertainty=uncertainty)
-            settings.uncertainty.make(settings.simulator.make(0).observation_space, 2, 0)
+            space = settings.simulator.make(0).observation_space
+            make_uncertainty(settings, space, 2, Randomness(0))
         except UsageError:
             continue
         found.append((preset, agent, uncertainty))

@@ -38,13 +38,13 @@ def make_conv(
 
     Args:
         fitting: how it learns.
-        shape: [H, W, C] of an image.
+        shape: [C, H, W] of an image.
         actions: A, how many there are.
         target_period: SGD steps between copies into the target; None never copies.
-        encode: makes images, float32 [B, H, W, C], of observations.
+        encode: makes images, float32 [B, C, H, W], of observations.
         layers: the convolutions.
     """
-    height, width, channels = shape
+    channels, height, width = shape
     sizes = (torso_width(height, width, layers), *fitting.hidden, actions)
 
     def init(key: jax.Array) -> Params:

@@ -53,13 +53,13 @@ def make_q_function(
         return make_dense(fitting, width, actions, target_period=target_period, encode=flat)
 
     def images(observations: jax.Array) -> jax.Array:
-        return jnp.moveaxis(observations, axis + 1, -1).astype(jnp.float32) / largest
+        return jnp.moveaxis(observations, axis + 1, 1).astype(jnp.float32) / largest
 
     channels = space.shape[axis]
     height, width = (size for place, size in enumerate(space.shape) if place != axis)
     return make_conv(
         fitting,
-        (height, width, channels),
+        (channels, height, width),
         actions,
         target_period=target_period,
         encode=images,

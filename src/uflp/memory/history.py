@@ -44,7 +44,7 @@ class History:
             key_shape: shape of one key; None keeps no keys, but reads them when asked.
             key_dtype: type of one key.
             masked: A, the actions that a mask speaks of; 0 keeps no masks.
-            read_key: reads the key of a snapshot where none is kept.
+            read_key: reads the key of a snapshot where none is kept; None if nobody will ask.
             width: length of every snapshot's data in bytes, None if it varies.
             entries: budget in entries; the oldest leave first. A million if no budget is given.
             nbytes: budget in bytes of snapshot data, may stand beside `entries`.
@@ -69,7 +69,8 @@ class History:
         self._budget = entries
         self._rows = min(entries, 1024)
         self._keys = np.zeros((self._rows, *((0,) if key_shape is None else key_shape)), key_dtype)
-        self._read_key = read_key if key_shape is None else None
+        self._keeps_keys = key_shape is not None
+        self._read_key = read_key
         self._scores = np.zeros(self._rows)
         self._masks = np.zeros((self._rows, -(-masked // 8)), np.uint8)
         self._store: Store = Objects()
@@ -98,7 +99,7 @@ class History:
             self._grow()
         self.newest += 1
         row = self.newest % self._rows
-        if self._read_key is None:
+        if self._keeps_keys:
             self._keys[row] = key
         self._scores[row] = snapshot.screen_score
         if mask is not None:
@@ -116,9 +117,10 @@ class History:
 
     def keys(self, entries: np.ndarray) -> np.ndarray:
         """Returns the keys of live entries."""
-        if self._read_key is not None:
-            return np.stack([self._read_key(self._snapshot(entry)) for entry in entries.tolist()])
-        return self._keys[entries % self._rows]
+        if self._keeps_keys:
+            return self._keys[entries % self._rows]
+        assert self._read_key is not None, "this history neither keeps keys nor reads them"
+        return np.stack([self._read_key(self._snapshot(entry)) for entry in entries.tolist()])
 
     def masks(self, entries: np.ndarray) -> np.ndarray | None:
         """Returns which actions live entries allow, bool [B, A], or None if all always are."""

@@ -118,7 +118,7 @@ def _torso(
         stacked, height, columns = shape
         return (
             lambda key: init_torso(jax.random.split(key, len(TORSO)), stacked),
-            lambda params, x: torso(params, jnp.moveaxis(x, 1, -1)),
+            torso,
             torso_width(height, columns),
         )
     (inputs,) = shape

@@ -43,7 +43,8 @@ def make_uncertainty(
     if settings.exploration == "bonus" and not made.knows_actions:
         raise UsageError(
             f"{settings.uncertainty_name} gives all actions of a state the same bonus, so that "
-            f"{settings.agent} would act as if there were none: choose ddqn or ddqn-intrinsic"
+            f"{settings.agent} would act as if there were none: choose counts or covariance, or "
+            "an agent without bonus, such as ddqn"
         )
     return made
 
