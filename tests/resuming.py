@@ -30,6 +30,8 @@ def small(preset: str, agent: str, uncertainty: str, **more: Any) -> RunSettings
         values["members"] = 3
     if uncertainty == "covariance":
         values["feature_size"] = 20
+    if uncertainty == "rnd":
+        values |= {"rnd_width": 8, "rnd_batch": 8, "rnd_period": 2}
     values |= _SHORT[re.split("[-/:]", preset)[0]]
     return resolve(preset, agent=agent, uncertainty=uncertainty, overrides=values | more)
 

@@ -426,6 +426,39 @@ def test_a_number_that_goes_bad_ends_with_code_one_and_keeps_the_metrics(uflp: C
     assert not Path("run/summary.json").exists()
 
 
+FORGETFUL = """
+import gymnasium
+
+steps = []
+
+class Forgetful(gymnasium.Env):
+    observation_space = gymnasium.spaces.Discrete(1000)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action):
+        steps.append(action)  # of the module: no snapshot holds it
+        return len(steps) % 1000, 0.0, len(steps) % 9 == 0, False, {}
+"""
+
+
+def test_a_simulator_that_does_not_go_back_needs_force(uflp: Call) -> None:
+    Path("forgetful.py").write_text(FORGETFUL)
+    words = ["train", "forgetful:Forgetful", "--agent", "random", "--queries", "30", "--out", "run"]
+    ended = uflp(*words)
+    assert ended.code == 2, ended
+    assert ended.err.count("\n") == 1
+    assert "12 steps after a reset: observation 0 is" in ended.err and "--force" in ended.err
+    assert not Path("run").exists()
+    assert uflp(*words, "--force").code == 0
+    assert json.loads(Path("run/summary.json").read_text())["queries"] == 30
+    online = [*words[:-1], "online", "--access", "online"]
+    assert uflp(*online).code == 0
+
+
 def test_the_command_is_installed_and_lists_every_name(tmp_path: Path) -> None:
     command = Path(sys.executable).with_name("uflp")
     ended = subprocess.run(

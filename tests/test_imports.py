@@ -14,7 +14,7 @@ import uflp
 
 ROOT = Path(uflp.__file__).parent
 FOUNDATION = {"types", "randomness", "registry", "spaces", "state", "cells"}
-_ROOMS = {"simulators", "uncertainty", "agents", "memory"}
+_ROOMS = {"simulators", "networks", "uncertainty", "agents", "memory"}
 _TRAINING = FOUNDATION | _ROOMS | {"collection", "training"}
 # A room to the rooms it may import, from the bottom up; each may also import itself.
 LAYERS = {
@@ -25,10 +25,11 @@ LAYERS = {
     "state": set(),
     "cells": {"types"},
     "simulators": FOUNDATION,
-    "uncertainty": FOUNDATION,
-    "agents": FOUNDATION,
+    "networks": FOUNDATION,
+    "uncertainty": FOUNDATION | {"networks"},
+    "agents": FOUNDATION | {"networks"},
     "memory": FOUNDATION,
-    "collection": FOUNDATION | _ROOMS - {"agents"},
+    "collection": FOUNDATION | _ROOMS - {"agents", "networks"},
     "wrappers": FOUNDATION | _ROOMS | {"collection"},
     "training": FOUNDATION | _ROOMS | {"collection"},
     "distributed": _TRAINING,

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from uflp.agents.conv import TORSO, convolve, make_conv, torso
+from uflp.agents.conv import make_conv
 from uflp.agents.ddqn import DDQN, penalty_of
 from uflp.agents.networks import make_q_function
 from uflp.agents.q_function import Fitting
+from uflp.networks.conv import TORSO, convolve, torso
 from uflp.spaces import Frames
 from uflp.types import Batch, UsageError
 
@@ -47,7 +48,7 @@ class Reference(nn.Module):
 def test_the_torso_is_that_of_acme() -> None:
     images = np.random.default_rng(0).integers(0, 256, (2, *SHAPE)).astype(np.uint8)
     q = make_conv(Fitting(hidden=(8,)), SHAPE, 3, target_period=None)
-    params = q.init(jax.random.key(0)).member.params
+    params = q.init(jax.random.key(0)).member.params.torso
     tree = {
         f"Conv_{number}": {"kernel": kernel, "bias": bias + 0.1}
         for number, (kernel, bias) in enumerate(zip(params.kernels, params.biases, strict=True))
@@ -55,7 +56,8 @@ def test_the_torso_is_that_of_acme() -> None:
     params = params._replace(biases=tuple(bias + 0.1 for bias in params.biases))
     expected = Reference().apply({"params": tree}, images)
     assert expected.shape == (2, 6 * 5 * TORSO[-1].channels)
-    np.testing.assert_allclose(torso(params, images), expected, rtol=1e-4, atol=1e-5)
+    scaled = images.transpose(0, 2, 3, 1).astype(np.float32) / 255
+    np.testing.assert_allclose(torso(params, scaled), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_step_learns_what_a_batch_says() -> None:

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from uflp.agents.lookup import make_lookup
-from uflp.agents.mlp import init_mlp, mlp
 from uflp.agents.q_function import Fitting
+from uflp.networks.mlp import init_mlp, mlp
 
 SIZES = (7, 5, 6, 3)
 

@@ -322,3 +322,19 @@ def test_a_block_that_was_written_before_entries_left_is_not_in_the_way() -> Non
 def test_keys_of_another_kind_are_refused() -> None:
     with pytest.raises(StateError, match="keys"):
         History("probe", key_shape=(2,)).load(filled(3).state())
+
+
+def test_keys_that_are_not_kept_are_read_from_their_snapshots() -> None:
+    def read(snapshot: Snapshot) -> np.ndarray:
+        return np.frombuffer(snapshot.data, np.uint8)
+
+    def made() -> History:
+        return History("probe", key_shape=None, read_key=read, entries=5)
+
+    saved, loaded = made(), made()
+    for number in range(8):
+        saved.add(snapshot(bytes([number, 2 * number])), np.zeros(1000))
+    loaded.load(saved.state())
+    for history in (saved, loaded):
+        np.testing.assert_array_equal(history.keys(np.array([7, 3, 7])), [[7, 14], [3, 6], [7, 14]])
+        assert history._keys.nbytes == 0

@@ -11,7 +11,7 @@ from bsuite import sweep
 from gymnasium import spaces
 
 from uflp.simulators import SIMULATORS, Simulator
-from uflp.simulators.base import SEAL_WIDTH
+from uflp.simulators.base import SEAL_WIDTH, SnapshotError
 from uflp.simulators.bsuite import RNG_WIDTH, Bsuite, pack_rng, small_rng, unpack_rng
 from uflp.simulators.contract import check
 from uflp.simulators.deep_sea import DeepSea
@@ -110,6 +110,11 @@ class DrawsWhileSaving(Walk):
     def _save(self) -> bytes:
         self.rng.rand()
         return super()._save()
+
+
+class StaysWhereItLooked(Walk):
+    def observation_of(self, snapshot: Snapshot) -> Any:
+        return self.restore(snapshot)[0]
 
 
 class ResetsOnFirstStep(Walk):
@@ -216,6 +221,7 @@ def test_a_faithful_toy_keeps_every_promise() -> None:
         (ReseedsOnRestore, "a fresh restore gives new noise"),
         (IgnoresSeeds, "equal seeds give equal episodes"),
         (DrawsWhileSaving, "saving disturbs nothing"),
+        (StaysWhereItLooked, "reading a snapshot's observation disturbs nothing"),
         (HandsOutItsArray, "observations stay as they were handed out"),
         (RoundsTheObservation, "a restore gives the saved observation"),
         (LeavesItsSpace, "observations lie in the observation space"),
@@ -235,3 +241,20 @@ def test_a_finding_names_what_differs_first() -> None:
     findings = {finding.promise: finding.detail for finding in check(ForgetsRng)}
     detail = findings["an exact restore replays to the bit"]
     assert detail.startswith("in the same simulator, 0 steps after a reset: observation 0 is ")
+
+
+def test_looking_at_a_snapshot_begins_no_episode() -> None:
+    simulator = Walk()
+    simulator.reset(seed=0)
+    simulator.step(1)
+    snapshot = simulator.save()
+    seen = simulator.observation_of(snapshot)
+    while not simulator.step(1)[2]:
+        pass
+    score = simulator.screen_score
+    np.testing.assert_array_equal(simulator.observation_of(snapshot), seen)
+    assert simulator.screen_score == score
+    with pytest.raises(SnapshotError, match="finished"):
+        simulator.save()
+    with pytest.raises(SnapshotError, match="cannot be restored"):
+        simulator.observation_of(snapshot._replace(simulator="walk/2"))

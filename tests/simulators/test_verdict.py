@@ -15,7 +15,7 @@ from uflp.cli import app
 from uflp.simulators.bsuite import Bsuite
 from uflp.simulators.gymnasium import Gymnasium
 from uflp.simulators.naming import named
-from uflp.simulators.verdict import judge
+from uflp.simulators.verdict import glance, judge
 from uflp.types import UsageError
 
 ELSEWHERE = [0]
@@ -109,6 +109,15 @@ def test_names_that_mean_nothing_are_refused(name: str, message: str) -> None:
         named(name)
 
 
+class Fails(Counter):
+    """Raises an error now and then."""
+
+    def step(self, action: int) -> Any:
+        if self.count == 5:
+            raise OSError("the engine stalled")
+        return super().step(action)
+
+
 def test_a_faithful_one_is_called_so() -> None:
     verdict = judge(named(f"{__name__}:Counter"), steps=20)
     assert (verdict.outcome, verdict.strategy) == ("faithful", "attributes")
@@ -130,6 +139,15 @@ def test_what_is_broken_is_named_with_where_it_comes_from(
     assert verdict.outcome == "unfaithful"
     assert broken in {finding.promise for finding in verdict.findings}
     assert reason in verdict.reason
+
+
+def test_a_glance_sees_what_does_not_go_back() -> None:
+    assert glance(named(f"{__name__}:Counter")) == ""
+    assert "12 steps after a reset: observation 0 " in glance(named(f"{__name__}:Outside"))
+    assert "12 steps after a reset: observation 0 " in glance(named(f"{__name__}:Forgets"))
+    assert "12 steps after a reset: observation" in glance(named(f"{__name__}:Seedless"))
+    # What fails while it is played says nothing about restores.
+    assert glance(named(f"{__name__}:Fails")) == ""
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_presets_hold_the_values_of_the_paper() -> None:
             assert loop.epsilon == (0.1 if montezuma and access == "online" else 0.01)
             assert (loop.n_step, loop.reward_clip, loop.learning_batch) == (3, 1.0, 128)
             assert (loop.min_replay, loop.replay_size) == (50_000, 5_000_000)
-            assert loop.learning_batch / loop.sgd_period == 8  # samples per insert
+            assert (loop.samples_per_insert, loop.sgd_period) == (8, None)
             assert loop.p_init == (0.2 if access == "local" else 1.0)
             assert (game.sticky, game.frame_skip, game.max_frames) == (0.25, 4, 108_000)
             assert f"atari/{game.game}" == name

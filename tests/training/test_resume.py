@@ -25,13 +25,14 @@ STOPS = (7, 97, 97, 151, 233)
 @pytest.mark.parametrize(
     ("preset", "agent", "uncertainty", "more"),
     [
-        ("deep-sea", "ddqn", "counts", {"stochastic": True}),
+        ("deep-sea", "ddqn", "counts", {"stochastic": True, "samples_per_insert": 22.5}),
         ("deep-sea", "ddqn-bonus", "covariance", {}),
         ("deep-sea", "ddqn-intrinsic", "covariance", {"stochastic": True, "batch": 3}),
         ("deep-sea", "boot-ddqn", "ensemble-std", {"stochastic": True}),
         ("deep-sea", "pi-bonus", "counts", {"stochastic": True}),
         ("swingup", "ddqn-bonus", "covariance", {"batch": None}),
         ("swingup", "pi", "covariance", {}),
+        ("swingup", "ddqn-intrinsic", "rnd", {}),
         ("gym:CartPole-v1", "ddqn", "counts", {}),
         ("gym:Taxi-v4", "ddqn-bonus", "counts", {"strategy": "replay"}),
     ],
@@ -44,12 +45,18 @@ def test_a_stopped_run_gives_the_rows_of_one_that_was_not(
 
 
 @pytest.mark.parametrize(
-    ("agent", "more"),
-    [("random", {"repeat_probability": 0.5}), ("ddqn-intrinsic", {"sgd_period": 20})],
+    ("agent", "uncertainty", "more"),
+    [
+        ("random", "counts", {"repeat_probability": 0.5}),
+        ("random", "rnd", {}),
+        ("ddqn-intrinsic", "counts", {"sgd_period": 20}),
+    ],
 )
-def test_a_game_goes_on_as_well(tmp_path: Path, agent: str, more: dict[str, Any]) -> None:
+def test_a_game_goes_on_as_well(
+    tmp_path: Path, agent: str, uncertainty: str, more: dict[str, Any]
+) -> None:
     pytest.importorskip("ale_py")
-    settings = small("atari/montezuma-revenge", agent, "counts", queries=120, **more)
+    settings = small("atari/montezuma-revenge", agent, uncertainty, queries=120, **more)
     assert stopped_rows(settings, tmp_path, (7, 50, 97)) == rows_of(Run(settings))
 
 

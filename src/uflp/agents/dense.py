@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from uflp.agents.mlp import init_mlp, mlp
 from uflp.agents.q_function import Fitting, Loss, MemberStep, QFunction, QState, Values
+from uflp.networks.mlp import init_mlp, mlp
 
 
 class DenseMember(NamedTuple):

@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 
 from uflp.agents import lazy_adam
-from uflp.agents.mlp import init_mlp, mlp
 from uflp.agents.q_function import MEMBERS, Fitting, Loss, MemberStep, QFunction, QState
+from uflp.networks.mlp import init_mlp, mlp
 
 
 class LookupMember(NamedTuple):

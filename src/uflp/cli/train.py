@@ -49,6 +49,9 @@ def train(
     checkpoint_seconds: Annotated[
         float, typer.Option(help="time from one checkpoint of the run to the next")
     ] = 600.0,
+    force: Annotated[
+        bool, typer.Option("--force", help="train even where restores are seen to go wrong")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="end with the outcome as one line of JSON")
     ] = False,
@@ -83,6 +86,8 @@ def train(
         seed=seed or 0,
         overrides=overrides,
     )
+    if resolved.access == "local" and not force:
+        _require_faithful(resolved)
     if out is None:
         out = _new_folder(f"{folder_name(resolved.preset)}-{resolved.agent}-{resolved.access}")
     outcome = (
@@ -92,6 +97,18 @@ def train(
     )
     if as_json:
         print(json.dumps(outcome), flush=True)
+
+
+def _require_faithful(settings: Any) -> None:
+    """Refuses a simulator that a glance shows not to go back to where it was."""
+    from uflp.simulators.verdict import glance
+
+    wrong = glance(settings.simulator, seed=settings.seed)
+    if wrong:
+        raise UsageError(
+            f"{settings.preset} does not go back to where it was saved ({wrong}): see "
+            "`uflp check`, use --access online, or go on all the same with --force"
+        )
 
 
 def _refuse_others(context: typer.Context) -> None:

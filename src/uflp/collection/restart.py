@@ -10,6 +10,7 @@ import numpy as np
 from uflp.collection.search import Search, argmax, make_search
 from uflp.memory import History
 from uflp.state import State
+from uflp.types import UsageError
 from uflp.uncertainty.base import Predict, Uncertainty
 
 Kind = Literal["pair", "state"]
@@ -44,6 +45,16 @@ class UncertaintyFirst:
         batch: int | None,
         kind: Kind,
     ):
+        if kind == "pair" and not uncertainty.knows_actions:
+            raise UsageError(
+                "this uncertainty is one of states alone, which cannot choose among pairs: use "
+                "restart=state"
+            )
+        if batch is None and uncertainty.key_shape is None:
+            raise UsageError(
+                "this uncertainty looks at whole observations, and would decode every snapshot of "
+                "the history for each restart: give batch a number, such as batch=32"
+            )
         self._history = history
         self._uncertainty = uncertainty
         self._predict = predict

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import itertools
 import sys
 import types
 import typing
@@ -74,6 +75,9 @@ def resolve(
     overrides = _read(parts, overrides or {})
     if access == "online" and overrides.get("p_init", 1.0) != 1.0:
         raise UsageError("online access means p_init=1: leave p_init alone, or use --access local")
+    for key, other in _ALTERNATIVES:
+        if key in overrides and other not in overrides:
+            values.pop(other, None)
     values |= overrides
     simulator = _make(parts["simulator"], values)
     values = {key: value(simulator) if callable(value) else value for key, value in values.items()}
@@ -89,6 +93,10 @@ def resolve(
         uncertainty=_make(parts["uncertainty"], values),
         loop=_make(LoopSettings, values),
     )
+
+
+# Keys that say the same thing in two ways: one that is set takes the place of a preset's other.
+_ALTERNATIVES = tuple(itertools.permutations(("sgd_period", "samples_per_insert")))
 
 
 def _chosen(preset: str) -> tuple[Preset, Any, dict[str, Any]]:

@@ -40,6 +40,7 @@ class FrameReplay:
 
     Attributes:
         row: the layout of a row of a sample, with the columns of a `Batch`.
+        added: rows so far, also those that were overwritten.
     """
 
     def __init__(self, space: gymnasium.Space, capacity: int):
@@ -62,14 +63,14 @@ class FrameReplay:
                 *(("discount", np.float32), ("next_observation", named)),
             ],
         )
-        self._added = 0
+        self.added = 0
         self._frames: dict[int, bytes] = {}
         self._oldest = self._next = 0
         self._dictionary = b""
         self._compressed = 0
 
     def __len__(self) -> int:
-        return min(self._added, len(self._rows))
+        return min(self.added, len(self._rows))
 
     @property
     def nbytes(self) -> int:
@@ -93,11 +94,11 @@ class FrameReplay:
         self, observation: Stack, action: int, reward: float, discount: float, following: Stack
     ) -> None:
         """Adds one row; see `Batch` for what the columns mean."""
-        place = self._added % len(self._rows)
+        place = self.added % len(self._rows)
         self._rows[place] = (observation.frames, action, reward, discount, following.frames)
-        self._added += 1
-        if self._added > len(self._rows):
-            self._forget(int(self._rows["observation"][self._added % len(self._rows)].min()))
+        self.added += 1
+        if self.added > len(self._rows):
+            self._forget(int(self._rows["observation"][self.added % len(self._rows)].min()))
 
     def name(self, kept: Stack) -> np.ndarray:
         """Returns a kept observation as a checkpoint holds it: the numbers of its frames."""
@@ -124,7 +125,7 @@ class FrameReplay:
         """Returns the rows and the frames."""
         return {
             "dictionary": self._dictionary,
-            "rows": Rows("replay", self._added - len(self), self._added, self._row_blocks),
+            "rows": Rows("replay", self.added - len(self), self.added, self._row_blocks),
             "frames": Rows("frames", self._oldest, self._next, self._frame_blocks),
         }
 
@@ -137,7 +138,7 @@ class FrameReplay:
                 raise StateError("the rows of the replay have another layout")
             places = np.arange(first, stop) % len(self._rows)
             self._rows[places] = np.ascontiguousarray(columns["rows"]).view(self._rows.dtype)[:, 0]
-        self._added = rows.stop
+        self.added = rows.stop
         frames: Rows = state["frames"]
         for first, _, columns in frames.blocks(frames.first):
             ends = np.cumsum(columns["sizes"]).tolist()
@@ -149,7 +150,7 @@ class FrameReplay:
         self._compressed = sum(map(len, self._frames.values()))
 
     def _row_blocks(self, first: int) -> Iterator[Block]:
-        for numbers in spans(first, self._added, self._rows.itemsize):
+        for numbers in spans(first, self.added, self._rows.itemsize):
             rows = self._rows[numbers % len(self._rows)]
             raw = rows.view(np.uint8).reshape(len(rows), -1)
             yield Block(int(numbers[0]), int(numbers[-1]) + 1, {"rows": raw})

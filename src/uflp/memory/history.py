@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +28,9 @@ class History:
         self,
         simulator: str,
         *,
-        key_shape: tuple[int, ...] = (),
+        key_shape: tuple[int, ...] | None = (),
         key_dtype: np.typing.DTypeLike = np.int64,
+        read_key: Callable[[Snapshot], Any] | None = None,
         width: int | None = None,
         entries: int | None = None,
         nbytes: int | None = None,
@@ -38,8 +40,9 @@ class History:
 
         Args:
             simulator: stamp of the snapshots.
-            key_shape: shape of one key.
+            key_shape: shape of one key; None keeps no keys, but reads them when asked.
             key_dtype: type of one key.
+            read_key: reads the key of a snapshot where none is kept.
             width: length of every snapshot's data in bytes, None if it varies.
             entries: budget in entries; the oldest leave first. A million if no budget is given.
             nbytes: budget in bytes of snapshot data, may stand beside `entries`.
@@ -62,7 +65,8 @@ class History:
         self.newest = -1
         self._budget = entries
         self._rows = min(entries, 1024)
-        self._keys = np.zeros((self._rows, *key_shape), key_dtype)
+        self._keys = np.zeros((self._rows, *((0,) if key_shape is None else key_shape)), key_dtype)
+        self._read_key = read_key if key_shape is None else None
         self._scores = np.zeros(self._rows)
         self._store: Store = Objects()
         if portable:
@@ -84,7 +88,8 @@ class History:
             self._grow()
         self.newest += 1
         row = self.newest % self._rows
-        self._keys[row] = key
+        if self._read_key is None:
+            self._keys[row] = key
         self._scores[row] = snapshot.screen_score
         self.oldest = self._store.put(snapshot.data, row, self.oldest, self.newest, self._rows)
         return self.newest
@@ -99,14 +104,15 @@ class History:
 
     def keys(self, entries: np.ndarray) -> np.ndarray:
         """Returns the keys of live entries."""
+        if self._read_key is not None:
+            return np.stack([self._read_key(self._snapshot(entry)) for entry in entries.tolist()])
         return self._keys[entries % self._rows]
 
     def fetch(self, entry: int) -> Snapshot | None:
         """Returns an entry's snapshot, or None if it has been evicted."""
         if not self.oldest <= entry <= self.newest:
             return None
-        row = entry % self._rows
-        return Snapshot(self.simulator, self._store.get(row), float(self._scores[row]))
+        return self._snapshot(entry)
 
     def state(self) -> State:
         """Returns the entries, and where the data of the oldest one begins."""
@@ -132,6 +138,10 @@ class History:
                 self.add(Snapshot(self.simulator, snapshot, score), keys[row])
         if (self.oldest, self.newest) != (rows.first, rows.stop - 1):
             raise StateError("the entries of the history do not fit into it")
+
+    def _snapshot(self, entry: int) -> Snapshot:
+        row = entry % self._rows
+        return Snapshot(self.simulator, self._store.get(row), float(self._scores[row]))
 
     def _blocks(self, first: int) -> Iterator[Block]:
         width = self._keys[:1].nbytes + self.nbytes // max(1, len(self))

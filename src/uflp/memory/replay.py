@@ -23,6 +23,7 @@ class Replay:
 
     Attributes:
         row: the layout of a row, with the columns of a `Batch`, each beginning at a word.
+        added: rows so far, also those that were overwritten.
     """
 
     def __init__(self, space: gymnasium.Space, capacity: int):
@@ -37,10 +38,10 @@ class Replay:
         self.row = layout_of_row(space)
         self._rows = np.zeros(capacity, self.row)
         self._words = self._rows.view(np.uint32).reshape(capacity, -1)
-        self._added = 0
+        self.added = 0
 
     def __len__(self) -> int:
-        return min(self._added, len(self._rows))
+        return min(self.added, len(self._rows))
 
     def keep(self, observation: Any, after: Any) -> Any:
         """Returns what to call an observation by: itself."""
@@ -58,9 +59,9 @@ class Replay:
         self, observation: Any, action: int, reward: float, discount: float, next_observation: Any
     ) -> None:
         """Adds one row; see `Batch` for what the columns mean."""
-        row = self._added % len(self._rows)
+        row = self.added % len(self._rows)
         self._rows[row] = (observation, action, reward, discount, next_observation)
-        self._added += 1
+        self.added += 1
 
     def sample(self, uniforms: np.ndarray) -> np.ndarray:
         """Draws one row for each of some numbers in [0, 1), as uint32 [B, words of a row].
@@ -73,7 +74,7 @@ class Replay:
 
     def state(self) -> State:
         """Returns the rows."""
-        return {"rows": Rows("replay", self._added - len(self), self._added, self._blocks)}
+        return {"rows": Rows("replay", self.added - len(self), self.added, self._blocks)}
 
     def load(self, state: State) -> None:
         """Takes the rows of an equal replay."""
@@ -84,10 +85,10 @@ class Replay:
                 raise StateError("the rows of the replay have another layout")
             # Rows that had been dropped since their block was written are overwritten again.
             self._words[np.arange(first, stop) % len(self._rows)] = words
-        self._added = rows.stop
+        self.added = rows.stop
 
     def _blocks(self, first: int) -> Iterator[Block]:
-        for numbers in spans(first, self._added, self.row.itemsize):
+        for numbers in spans(first, self.added, self.row.itemsize):
             words = self._words[numbers % len(self._rows)]
             yield Block(int(numbers[0]), int(numbers[-1]) + 1, {"words": words})
 

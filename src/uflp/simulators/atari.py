@@ -20,7 +20,7 @@ from uflp.simulators.atari_snapshot import Codec, GameState
 from uflp.simulators.base import Simulator
 from uflp.spaces import Frames
 from uflp.state import State
-from uflp.types import UsageError
+from uflp.types import Snapshot, UsageError
 
 TREASURE_ROOM_BUG = 100_000.0
 """Montezuma's screen scores above this come from a bug in the game's treasure room."""
@@ -193,6 +193,10 @@ class AtariSimulator(Simulator):
             noise["state"]["state"], noise["state"]["inc"] = state.noise
             self._noise.state = noise
         return state.observation, {}
+
+    def observation_of(self, snapshot: Snapshot) -> np.ndarray:
+        """Returns the frames at a snapshot, which need no emulator to be decoded."""
+        return self._codec.unpack(self._data_of(snapshot)).observation
 
     def by_bug(self, score: float) -> bool:
         """Returns whether a screen score can only come from the treasure room's bug."""

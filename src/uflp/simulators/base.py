@@ -94,14 +94,10 @@ class Simulator(gymnasium.Env[Any, Any]):
 
         With `randomness="fresh"` the future is sampled anew, with `"exact"` the noise replays.
         """
-        if snapshot.simulator != self.stamp:
-            raise SnapshotError(
-                f"a snapshot of {snapshot.simulator!r} cannot be restored into {self.stamp!r}"
-            )
         if randomness not in ("fresh", "exact"):
             raise ValueError(f"randomness is 'fresh' or 'exact', not {randomness!r}")
         # Checked before anything is written: a refused restore leaves the simulator as it was.
-        data = _opened(snapshot.data) if self.portable else snapshot.data
+        data = self._data_of(snapshot)
         self._running = False  # until the new state is in place
         try:
             observation, info = self._restore(data, exact=randomness == "exact")
@@ -117,6 +113,17 @@ class Simulator(gymnasium.Env[Any, Any]):
         """Returns what `projection` takes of the present state, whose observation is given."""
         return observation
 
+    def observation_of(self, snapshot: Snapshot) -> Any:
+        """Returns the observation at a snapshot; the simulator itself stays where it is."""
+        here = self.save() if self._running else None
+        score = self.screen_score
+        try:
+            return self.restore(snapshot)[0]
+        finally:
+            if here is not None:
+                self.restore(here, randomness="exact")
+            self._running, self.screen_score = here is not None, score
+
     def metrics(self) -> dict[str, float]:
         """Returns what this simulator adds to a run's metrics; cumulative, never rolled back."""
         return {}
@@ -128,6 +135,14 @@ class Simulator(gymnasium.Env[Any, Any]):
     def load_logs(self, logs: State) -> None:
         """Takes the logs of an equal simulator."""
         self.replayed = logs["replayed"]
+
+    def _data_of(self, snapshot: Snapshot) -> Any:
+        """Returns a snapshot's data as `_save` gave it, if it is of this simulator and whole."""
+        if snapshot.simulator != self.stamp:
+            raise SnapshotError(
+                f"a snapshot of {snapshot.simulator!r} cannot be restored into {self.stamp!r}"
+            )
+        return _opened(snapshot.data) if self.portable else snapshot.data
 
     @abstractmethod
     def _reset(self, seed: int | None) -> tuple[Any, dict[str, Any]]: ...

@@ -9,7 +9,7 @@ import copy
 import pickle
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -90,22 +90,34 @@ def _saving(course: Course) -> Iterator[str]:
 
 def _exact(course: Course) -> Iterator[str]:
     for warm_up in course.warm_ups:
-        simulator = course.started(warm_up)
-        snapshot = simulator.save()
-        travelled = snapshot
-        if simulator.portable:
-            travelled = Snapshot(*pickle.loads(pickle.dumps(snapshot)))
-        expected = course.play(simulator)
-        for place, target in (
-            ("the same simulator", simulator),
-            ("the same simulator once more", simulator),
-            ("a new simulator", course.make()),
-            ("a simulator elsewhere in an episode", course.started(warm_up + 3)),
-        ):
-            target.restore(travelled, randomness="exact")
-            for what in difference(expected, course.play(target)):
-                yield f"in {place}, {warm_up} steps after a reset: {what}"
-                return
+        for what in replayed(course, warm_up):
+            yield what
+            return
+
+
+def replayed(course: Course, warm_up: int) -> Iterator[str]:
+    """Saves some steps after a reset; says where what follows first differs from an exact replay.
+
+    Args:
+        course: what is played after the save.
+        warm_up: steps from the reset to the save.
+    """
+    simulator = course.started(warm_up)
+    snapshot = simulator.save()
+    travelled = snapshot
+    if simulator.portable:
+        travelled = Snapshot(*pickle.loads(pickle.dumps(snapshot)))
+    expected = course.play(simulator)
+    for place, target in (
+        ("the same simulator", simulator),
+        ("the same simulator once more", simulator),
+        ("a new simulator", course.make()),
+        ("a simulator elsewhere in an episode", course.started(warm_up + 3)),
+    ):
+        target.restore(travelled, randomness="exact")
+        for what in difference(expected, course.play(target)):
+            yield f"in {place}, {warm_up} steps after a reset: {what}"
+            return
 
 
 def _observation(course: Course) -> Iterator[str]:
@@ -121,6 +133,19 @@ def _observation(course: Course) -> Iterator[str]:
                 if not same(restored, observation):
                     yield f"after step {number}: {restored!r} instead of {observation!r}"
                     return
+
+
+def _reading(course: Course) -> Iterator[str]:
+    simulator = course.started()
+    snapshot = simulator.save()
+    expected, _ = simulator.restore(snapshot, randomness="exact")
+    read: list[Any] = []
+    played = course.play(simulator, lambda: read.append(simulator.observation_of(snapshot)))
+    for observation in read:
+        if not same(observation, expected):
+            yield f"{observation!r} instead of {expected!r}"
+            return
+    yield from difference(course.play(course.started()), played)
 
 
 def _fresh_noise(course: Course) -> Iterator[str]:
@@ -220,6 +245,7 @@ def _logs(course: Course) -> Iterator[str]:
 
 SEEDS = "equal seeds give equal episodes"
 EXACT = "an exact restore replays to the bit"
+READING = "reading a snapshot's observation disturbs nothing"
 _PROMISES: dict[str, Callable[[Course], Iterator[str]]] = {
     "observations lie in the observation space": _spaces,
     "observations stay as they were handed out": _handed_out,
@@ -227,6 +253,7 @@ _PROMISES: dict[str, Callable[[Course], Iterator[str]]] = {
     "saving disturbs nothing": _saving,
     EXACT: _exact,
     "a restore gives the saved observation": _observation,
+    READING: _reading,
     "a fresh restore gives new noise": _fresh_noise,
     "snapshots have bytes and stamps as promised": _snapshots,
     "a finished episode is neither saved nor stepped": _finished,
@@ -237,6 +264,7 @@ _PROMISES: dict[str, Callable[[Course], Iterator[str]]] = {
 # Promises that are put to the test by playing the same episodes twice.
 _NEED_SEEDS = {
     "saving disturbs nothing",
+    READING,
     "a fresh restore gives new noise",
     "damaged and foreign snapshots are refused",
 }

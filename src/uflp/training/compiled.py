@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 
-from uflp.state import State, StateError, array
-
 if TYPE_CHECKING:
     from uflp.agents.base import Agent
 
@@ -57,24 +55,3 @@ def predict(agent: Agent, learner: Any, observations: np.ndarray, dtype: np.dtyp
     batch = np.zeros((1 << (size - 1).bit_length(), *observations.shape[1:]), dtype)
     batch[:size] = observations
     return np.asarray(agent.predict(learner, batch))[:, :size]
-
-
-def learner_state(learner: Any) -> State:
-    """Returns a learner, which is a pytree, as the list of its arrays."""
-    import jax
-
-    return {"leaves": [np.asarray(leaf) for leaf in jax.tree.leaves(learner)]}
-
-
-def loaded_learner(state: State, like: Any) -> Any:
-    """Returns the learner that a state was made of, given another one of the same agent."""
-    import jax
-
-    leaves, tree = jax.tree.flatten(like)
-    if len(leaves) != len(state["leaves"]):
-        raise StateError(f"a learner has {len(leaves)} arrays, not {len(state['leaves'])}")
-    pairs = zip(state["leaves"], leaves, strict=True)
-    # Copied by JAX: an update uses up the memory of what it is given.
-    return jax.tree.unflatten(
-        tree, [jax.numpy.array(array(leaf, np.asarray(own), "a leaf")) for leaf, own in pairs]
-    )

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from uflp import spaces
+from uflp.networks.parameters import loaded_tree
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
 from uflp.state import State
 from uflp.training import state_file
-from uflp.training.compiled import loaded_learner, predict
+from uflp.training.compiled import predict
 from uflp.training.evaluation import Evaluation, Watch, evaluate
 from uflp.training.settings import RunSettings
 from uflp.types import UsageError
@@ -40,7 +41,7 @@ class Policy:
         self._shape, self._dtype = spaces.layout(self.observation_space)
         self._agent = settings.learner.make(self.observation_space, int(self.action_space.n))
         like = self._agent.init(jax.random.key(0))
-        self._learner = loaded_learner(state["learner"], like)
+        self._learner = loaded_tree(state["learner"], like)
 
     def values(self, observation: Any) -> np.ndarray:
         """Returns the value of each action in a state, float32 [A]."""

@@ -11,15 +11,17 @@ from threadpoolctl import threadpool_limits
 
 from uflp import spaces
 from uflp.collection import Actor, FailedRolloutError, Lineage, Rollout, Start
+from uflp.networks.parameters import loaded_tree, saved_tree
 from uflp.randomness import Randomness
 from uflp.state import State, Stateful, number
-from uflp.training.compiled import compiled, learner_state, loaded_learner, predict
+from uflp.training.compiled import compiled, predict
 from uflp.training.evaluation import evaluate, greedy, uniform
 from uflp.training.settings import RunSettings
 from uflp.training.tally import BadNumberError, Tally, require_finite
 from uflp.training.whereabouts import Whereabouts
 from uflp.training.wiring import (
     make_history,
+    make_pace,
     make_replay,
     make_rule,
     make_targets,
@@ -71,6 +73,7 @@ class Run:
         self.history = make_history(settings, self.simulator, self.uncertainty)
         self.rule = make_rule(settings, self.history, self.uncertainty, self.predict, actions)
         self.targets = make_targets(settings, self.agent.target, self.replay, self._value)
+        self._pace = make_pace(loop)
         learns = self.agent.target != "none"
         self._policy = greedy(self.predict) if learns else uniform(actions)
         self.lineage = Lineage() if self.simulator.replayable else None
@@ -126,7 +129,8 @@ class Run:
                 self.queries += 1
                 self._count(transition)
                 self.targets.add(transition)
-                if self.queries % loop.sgd_period == 0 and len(self.replay) >= self._min_replay:
+                due = self._pace.steps_due(self.queries, self.replay.added, self.sgd_steps)
+                for _ in range(due):
                     self._learn()
                 if self.queries % loop.eval_period == 0 or self.spent >= loop.queries:
                     yield self._row()
@@ -159,7 +163,7 @@ class Run:
             "sgd_steps": self.sgd_steps,
             "looked_at": self._looked_at,
             "next_values": self._next_values,
-            "learner": learner_state(self.learner),
+            "learner": saved_tree(self.learner),
             **{name: part.state() for name, part in self._parts().items()},
         }
 
@@ -170,13 +174,13 @@ class Run:
         self.sgd_steps = number(state, "sgd_steps")
         self._looked_at = state["looked_at"]
         self._next_values = state["next_values"]
-        self.learner = loaded_learner(state["learner"], self.learner)
+        self.learner = loaded_tree(state["learner"], self.learner)
         for name, part in self._parts().items():
             part.load(state[name])
 
     def check_parameters(self) -> None:
         """Raises an error if any of the learner's numbers is not finite."""
-        for leaf in learner_state(self.learner)["leaves"]:
+        for leaf in saved_tree(self.learner)["leaves"]:
             if not np.isfinite(leaf).all():
                 raise BadNumberError(f"a parameter was not finite at query {self.queries}")
 
@@ -271,7 +275,3 @@ class Run:
     def _value(self, observation: Any) -> float:
         """Returns max Q of a state, for returns that were cut short."""
         return float(self.predict(np.asarray(observation)[None]).mean(axis=0)[0].max())
-
-    @property
-    def _min_replay(self) -> int:
-        return self.settings.loop.min_replay or self.settings.loop.learning_batch

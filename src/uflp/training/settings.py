@@ -29,7 +29,9 @@ class LoopSettings:
         replay_size: transitions that the replay holds.
         min_replay: transitions before learning starts; None means one learning batch.
         learning_batch: transitions in an SGD step.
-        sgd_period: queries between two SGD steps.
+        sgd_period: queries between two SGD steps; None means 1, or leaves it to the next.
+        samples_per_insert: transitions sampled for each one that comes in; takes the place of
+            `sgd_period`.
         discount: γ.
         n_step: queries whose rewards a target sums before it bootstraps.
         reward_clip: reward sums that are learned from lie within ± this; None clips nothing.
@@ -52,7 +54,8 @@ class LoopSettings:
     replay_size: int = 1_000_000
     min_replay: int | None = None
     learning_batch: int = 128
-    sgd_period: int = 1
+    sgd_period: int | None = None
+    samples_per_insert: float | None = None
     discount: float = 0.99
     n_step: int = 1
     reward_clip: float | None = None
@@ -69,11 +72,11 @@ class LoopSettings:
                 raise UsageError(f"{name} must lie in [0, 1], not {getattr(self, name)}")
         for name in (
             *("queries", "checkpoint_period", "history_size", "replay_size", "learning_batch"),
-            *("sgd_period", "eval_period", "eval_episodes", "n_step"),
+            *("eval_period", "eval_episodes", "n_step"),
         ):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("batch", "rollout_limit", "history_bytes", "min_replay"):
+        for name in ("batch", "rollout_limit", "history_bytes", "min_replay", "sgd_period"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name} must be at least 1 or none, not {value}")
@@ -82,8 +85,15 @@ class LoopSettings:
                 f"learning never starts: replay_size is {self.replay_size}, and it waits for "
                 f"{self.min_replay or self.learning_batch} transitions"
             )
-        if self.reward_clip is not None and not self.reward_clip > 0:
-            raise UsageError(f"reward_clip must be positive or none, not {self.reward_clip}")
+        for name in ("reward_clip", "samples_per_insert"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise UsageError(f"{name} must be positive or none, not {value}")
+        if self.sgd_period is not None and self.samples_per_insert is not None:
+            raise UsageError(
+                f"sgd_period={self.sgd_period} and samples_per_insert={self.samples_per_insert} "
+                "both say when to learn: give one of the two"
+            )
         if self.restart not in ("pair", "state"):
             raise UsageError(f"restart must be pair or state, not {self.restart!r}")
         if not self.bonus_scale >= 0:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from uflp.agents.compute import configure
-from uflp.training.compiled import learner_state
+from uflp.networks.parameters import saved_tree
 from uflp.training.interruption import Interruption
 from uflp.training.policy import write_policy
 from uflp.training.records import AGENT, RunFolder, Stopped, summarize
@@ -105,7 +105,7 @@ def train(
         summary = summarize(settings, rows, run.seconds, out, stopped) | saver.report()
         summary["dropped_rollouts"] = run.tally.dropped_rollouts
         run.check_parameters()
-        write_policy(out / AGENT, folder.identity, run.queries, learner_state(run.learner))
+        write_policy(out / AGENT, folder.identity, run.queries, saved_tree(run.learner))
         folder.finish(summary)
         saver.remove()
     return _result(settings, rows, summary, out)

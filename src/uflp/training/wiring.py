@@ -12,7 +12,8 @@ from uflp.collection import UncertaintyFirst
 from uflp.memory import FrameReplay, History, MonteCarlo, Nothing, NStep, Replay, Targets
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
-from uflp.training.settings import RunSettings
+from uflp.training.pace import Pace, SamplesPerInsert, SgdPeriod
+from uflp.training.settings import LoopSettings, RunSettings
 from uflp.types import UsageError
 from uflp.uncertainty import Uncertainty
 from uflp.uncertainty.base import Predict
@@ -31,6 +32,11 @@ def make_uncertainty(
     if settings.uncertainty is None:
         return None
     made: Uncertainty = settings.uncertainty.make(space, actions, randomness.integer("uncertainty"))
+    if settings.exploration == "bonus" and not made.knows_actions:
+        raise UsageError(
+            f"{settings.uncertainty_name} gives all actions of a state the same bonus, so that "
+            f"{settings.agent} would act as if there were none: choose ddqn or ddqn-intrinsic"
+        )
     return made
 
 
@@ -44,6 +50,7 @@ def make_history(
         simulator.stamp,
         key_shape=uncertainty.key_shape,
         key_dtype=uncertainty.key_dtype,
+        read_key=lambda snapshot: uncertainty.key_of(simulator.observation_of(snapshot)),
         width=simulator.snapshot_width,
         entries=settings.loop.history_size,
         nbytes=settings.loop.history_bytes,
@@ -65,6 +72,14 @@ def make_rule(
     return UncertaintyFirst(
         history, uncertainty, predict, actions=actions, batch=loop.batch, kind=loop.restart
     )
+
+
+def make_pace(loop: LoopSettings) -> Pace:
+    """Makes what says when to learn."""
+    min_replay = loop.min_replay or loop.learning_batch
+    if loop.samples_per_insert is None:
+        return SgdPeriod(loop.sgd_period or 1, min_replay)
+    return SamplesPerInsert(loop.samples_per_insert, loop.learning_batch, min_replay)
 
 
 def make_targets(

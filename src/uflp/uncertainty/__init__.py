@@ -9,6 +9,7 @@ UNCERTAINTIES = Registry(
         "counts": "uflp.uncertainty.counts:Counts",
         "covariance": "uflp.uncertainty.covariance:Covariance",
         "ensemble-std": "uflp.uncertainty.ensemble:EnsembleStd",
+        "rnd": "uflp.uncertainty.rnd:RND",
     },
 )
 

@@ -22,14 +22,15 @@ class Uncertainty(Stateful, Protocol):
         knows_actions: whether `score` tells actions apart.
         monotone: whether a score can only fall as visits are observed.
         ids: number of different keys where they are 0, 1, …, ids − 1, else None.
-        key_shape: shape of a key.
+        key_shape: shape of a key; None where it is a large observation, which a history does not
+            keep but reads from its snapshot.
         key_dtype: type of a key.
     """
 
     knows_actions: bool
     monotone: bool
     ids: int | None
-    key_shape: tuple[int, ...]
+    key_shape: tuple[int, ...] | None
     key_dtype: np.dtype
 
     def key_of(self, observation: Any) -> Any:

@@ -58,6 +58,7 @@ class LocalMemory:
             simulator.stamp,
             key_shape=self.uncertainty.key_shape,
             key_dtype=self.uncertainty.key_dtype,
+            read_key=lambda snapshot: self.key_of(simulator.observation_of(snapshot)),
             width=simulator.snapshot_width,
             entries=history_size,
             portable=simulator.portable,

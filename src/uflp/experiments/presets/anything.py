@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uflp.experiments.presets.preset import Preset, Rule
+from uflp.experiments.presets.preset import SMALL_RND, Preset, Rule
 
 ANYTHING = Preset(
     summary="whatever simulator is named, such as gym:MountainCar-v0",
@@ -25,6 +25,9 @@ ANYTHING = Preset(
         "eval_period": 2_000,
         "eval_episodes": 5,
     },
-    rules=(Rule({"members": 5}, agents=("boot-ddqn",)),),
+    rules=(
+        SMALL_RND,
+        Rule({"members": 5}, agents=("boot-ddqn",)),
+    ),
 )
 """For simulators that the paper does not use: moderate values that suit none best."""

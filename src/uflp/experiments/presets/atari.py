@@ -12,12 +12,13 @@ _ATARI_DIST = Rule(
         "p_init": 0.3,
         "batch": 32,
         "learning_batch": 256,
-        "sgd_period": 32,
         "n_step": 5,
         "reward_clip": None,
     },
     agents=("dist-ddqn",),
 )
+_ATARI_RND = Rule({"p_init": 0.3, "batch": 32}, uncertainties=("rnd",))
+_ATARI_DIST_RND = Rule({"v_max": 10_000.0}, agents=("dist-ddqn",), uncertainties=("rnd",))
 
 
 def atari(summary: str, game: str, *rules: Rule, **values: Any) -> Preset:
@@ -42,8 +43,7 @@ def atari(summary: str, game: str, *rules: Rule, **values: Any) -> Preset:
             "v_min": -1.0,
             "v_max": 20_000.0,
             "learning_batch": 128,
-            # Eight samples for each transition that comes in.
-            "sgd_period": 16,
+            "samples_per_insert": 8.0,
             "discount": 0.99,
             "n_step": 3,
             "reward_clip": 1.0,
@@ -57,7 +57,13 @@ def atari(summary: str, game: str, *rules: Rule, **values: Any) -> Preset:
             "eval_episodes": 1,
         }
         | values,
-        rules=(Rule({"p_init": 0.7}, agents=("ddqn-intrinsic",)), _ATARI_DIST, *rules),
+        rules=(
+            _ATARI_RND,
+            Rule({"p_init": 0.7}, agents=("ddqn-intrinsic",)),
+            _ATARI_DIST,
+            _ATARI_DIST_RND,
+            *rules,
+        ),
     )
 
 
@@ -70,7 +76,10 @@ ATARI: Mapping[str, Preset] = {
         queries=1_000_000_000,
     ),
     "atari/private-eye": atari(
-        "PrivateEye: sparse rewards, far apart", "private-eye", discount=0.997, v_max=120_000.0
+        "PrivateEye: sparse rewards, far apart",
+        "private-eye",
+        Rule({"v_max": 120_000.0}),
+        discount=0.997,
     ),
     "atari/venture": atari("Venture: rewards denser than in the other three", "venture"),
     "atari/pitfall": atari("Pitfall: rewards sparse, and every mishap costs", "pitfall"),

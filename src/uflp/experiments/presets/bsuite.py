@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uflp.experiments.presets.preset import Preset, Rule
+from uflp.experiments.presets.preset import SMALL_RND, Preset, Rule
 
 DEEP_SEA = Preset(
     summary="Deep Sea N × N (--set size=N): one rewarded corner, 2^-N by chance",
@@ -32,6 +32,7 @@ DEEP_SEA = Preset(
         "target_return": 0.95,
     },
     rules=(
+        SMALL_RND,
         Rule({"epsilon": 0.1}, agents=("ddqn-bonus",)),
         Rule({"members": 20, "prior_scale": 40.0}, agents=("boot-ddqn",)),
         Rule({"discount": 1.0, "sgd_period": 4, "regularization": 0.1}, agents=("pi", "pi-bonus")),
@@ -78,6 +79,7 @@ SWINGUP = Preset(
     values=_SWINGUP_VALUES
     | {"x_reward_threshold": 1.0, "height_threshold": 0.5, "target_return": 300.0},
     rules=(
+        SMALL_RND,
         Rule({"members": 5, "prior_scale": 5.0, "p_init": 0.8}, agents=("boot-ddqn",)),
         Rule({"bonus_scale": 10.0}, agents=("ddqn-bonus", "ddqn-intrinsic")),
         _SWINGUP_PI,
@@ -91,6 +93,7 @@ SWINGUP_HARD = Preset(
     values=_SWINGUP_VALUES
     | {"x_reward_threshold": 0.05, "height_threshold": 0.95, "target_return": 100.0},
     rules=(
+        SMALL_RND,
         Rule(
             {"members": 10, "prior_scale": 5.0, "p_init": 0.4, "batch": 125}, agents=("boot-ddqn",)
         ),

@@ -51,3 +51,16 @@ class Preset:
     agent: str = "ddqn"
     uncertainty: str = "covariance"
     rules: tuple[Rule, ...] = field(default=())
+
+
+SMALL_RND = Rule(
+    {
+        "restart": "state",
+        "rnd_width": 128,
+        "rnd_learning_rate": 1e-3,
+        "rnd_batch": 32,
+        "rnd_period": 1,
+    },
+    uncertainties=("rnd",),
+)
+"""Distillation of observations that are a few numbers, for which the paper has no values."""

@@ -1,0 +1,156 @@
+"""Random network distillation: u(s) = ‖f̂(s) − f(s)‖² / k, Eq. 9 of the paper over k.
+
+Divided by the number of outputs, so that the width of a network is no matter to the size of an
+intrinsic reward; no restart hangs on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from uflp import spaces
+from uflp.state import State, array, number
+from uflp.types import UsageError
+from uflp.uncertainty.base import Predict
+from uflp.uncertainty.normalisation import RunningMoments
+
+_LARGEST_KEY = 1024
+"""Bytes of an observation that a history may keep beside each snapshot."""
+
+_TOGETHER = 1024
+"""Observations that are scored at a time: more would leave the caches."""
+
+
+@dataclass(frozen=True)
+class RND:
+    """Random network distillation: how badly a random network is predicted; of states alone.
+
+    Attributes:
+        rnd_width: k, of both layers after the torso, and of the outputs.
+        rnd_learning_rate: step size of Adam for the predictor.
+        rnd_batch: observations of an SGD step of the predictor; each is used once.
+        rnd_period: one observation in so many is learned from.
+    """
+
+    rnd_width: int = 1024
+    rnd_learning_rate: float = 1e-4
+    rnd_batch: int = 128
+    rnd_period: int = 4
+
+    def __post_init__(self) -> None:
+        if not self.rnd_learning_rate > 0:
+            raise UsageError(f"rnd_learning_rate must be positive, not {self.rnd_learning_rate}")
+        for name in ("rnd_width", "rnd_batch", "rnd_period"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
+
+    def make(self, space: gymnasium.Space, actions: int, seed: int) -> Distilled:
+        """Returns networks for an observation space, drawn from a seed."""
+        return Distilled(self, space, seed)
+
+
+class Distilled:
+    """A random network, and a predictor of it that learns as observations come in.
+
+    Until the predictor has taken its first step, by which time the observations' scale is known,
+    all states score 0.
+    """
+
+    knows_actions = False
+    monotone = False
+
+    def __init__(self, settings: RND, space: gymnasium.Space, seed: int):
+        # The room is free of JAX, so that those who count states need not wait for it.
+        from uflp.networks.distillation import make_distillation
+
+        shape, self.key_dtype = spaces.layout(space)
+        size = int(np.prod(shape))
+        self.ids = spaces.ids(space)
+        self.key_shape = shape if size * self.key_dtype.itemsize <= _LARGEST_KEY else None
+        # Whatever is neither an id nor a stack of frames is just numbers.
+        self._shape = shape if not shape or isinstance(space, spaces.Frames) else (size,)
+        self._batch = np.zeros((settings.rnd_batch, *self._shape), self.key_dtype)
+        self._period = settings.rnd_period
+        self._observed = 0
+        self._functions = make_distillation(
+            self._shape, self.ids, settings.rnd_width, settings.rnd_learning_rate
+        )
+        self._target, self._predictor = self._functions.init(seed)
+        self._moments = RunningMoments(self._shape)
+        self._normalise()
+
+    def key_of(self, observation: Any) -> Any:
+        """Returns the observation."""
+        return observation
+
+    def observe(self, key: Any, action: int) -> None:
+        """Takes note of an observation; learns once there are enough."""
+        self._observed += 1
+        if self._observed % self._period:
+            return
+        place = (self._observed // self._period - 1) % len(self._batch)
+        self._batch[place] = np.reshape(key, self._shape)
+        if place == len(self._batch) - 1:
+            self._learn()
+
+    def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
+        """Returns u(s) as [B]."""
+        scores = np.zeros(len(keys))
+        if not self._moments.count:
+            return scores
+        for start in range(0, len(keys), _TOGETHER):
+            some = keys[start : start + _TOGETHER].reshape(-1, *self._shape)
+            # Filled up to a power of two, so that few shapes are ever compiled.
+            batch = np.zeros((1 << (len(some) - 1).bit_length(), *self._shape), self.key_dtype)
+            batch[: len(some)] = some
+            errors = self._functions.errors(self._target, self._predictor, batch, self._scaling)
+            scores[start : start + len(some)] = np.asarray(errors)[: len(some)]
+        return scores
+
+    def score_states(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
+        """Returns u(s) as [B]."""
+        return self.score(keys, predict)
+
+    def state(self) -> State:
+        """Returns the predictor, the moments, and the observations that wait to be learned from."""
+        from uflp.networks.parameters import saved_tree
+
+        waiting = self._observed // self._period % len(self._batch)
+        return {
+            "observed": self._observed,
+            "waiting": self._batch[:waiting],
+            "moments": self._moments.state(),
+            "predictor": saved_tree(self._predictor),
+        }
+
+    def load(self, state: State) -> None:
+        """Takes what networks of equal settings and seed have learned."""
+        from uflp.networks.parameters import loaded_tree
+
+        self._observed = number(state, "observed")
+        waiting = self._observed // self._period % len(self._batch)
+        self._batch[:waiting] = array(state["waiting"], self._batch[:waiting], "waiting")
+        self._moments.load(state["moments"])
+        self._predictor = loaded_tree(state["predictor"], self._predictor)
+        self._normalise()
+
+    def _learn(self) -> None:
+        """Takes one SGD step on the observations that have come in since the last."""
+        self._moments.add(self._batch)
+        self._normalise()
+        self._predictor = self._functions.fit(
+            self._target, self._predictor, self._batch, self._scaling
+        )
+        # JAX may still be reading the one that it was given.
+        self._batch = np.zeros_like(self._batch)
+
+    def _normalise(self) -> None:
+        """Takes the moments as they are now to normalise by."""
+        self._scaling = (
+            self._moments.mean.astype(np.float32),
+            (1 / self._moments.deviation).astype(np.float32),
+        )
