@@ -281,7 +281,9 @@ def test_the_pyramid_lies_as_its_rooms_do() -> None:
 
 
 def test_a_place_goes_back_with_the_state_but_not_out_of_the_log() -> None:
-    simulator = started("montezuma-revenge", 0)
+    # Of its own, since logs of the shared one are not taken back.
+    simulator, other = (Atari(game="montezuma-revenge").make(0) for _ in range(2))
+    simulator.reset(seed=0)
     assert simulator.place(None) == 1
     simulator._emulator.setRAM(3, 5)
     snapshot = simulator.save()
@@ -290,11 +292,10 @@ def test_a_place_goes_back_with_the_state_but_not_out_of_the_log() -> None:
     assert simulator.place(None) == 1 and simulator.metrics()["rooms"] == 2
     simulator.restore(snapshot)
     assert simulator.place(None) == 5
-    other = started("montezuma-revenge", 0)
     other.load_logs(simulator.logs())
     assert other.metrics()["rooms"] == 2
 
 
 def test_where_no_place_is_told_there_is_no_map() -> None:
-    simulator = started("venture", 0)
+    simulator = started("venture")
     assert simulator.projection is None and "rooms" not in simulator.metrics()
