@@ -49,6 +49,7 @@ def test_montezuma_has_the_paper_s_runs(tmp_path):
     }
     assert values["ddqn", "online", None] == (1.0, 8, 0.1)
     assert values["ddqn", "local", "counts"] == (0.2, 8, 0.01)
+    assert values["ddqn", "local", "rnd"] == (0.3, 32, 0.01)
     assert values["ddqn-intrinsic", "online", "counts"] == (1.0, 8, 0.01)
     assert values["ddqn-intrinsic", "local", "counts"] == (0.7, 8, 0.01)
     swept = [job.settings.loop for job in FIGURES["montezuma-p-init-batch"].jobs("paper", tmp_path)]
@@ -66,6 +67,11 @@ def test_four_games_have_the_paper_s_runs(tmp_path):
     }
     local = [job.settings.loop for job in jobs if job.settings.access == "local"]
     assert {(loop.p_init, loop.batch) for loop in local} == {(0.3, 32)}
+    by_rnd = [job.settings for job in jobs if job.settings.uncertainty_name == "rnd"]
+    assert {(s.preset, s.learner.v_max) for s in by_rnd} == {
+        ("atari/private-eye", 120_000),
+        *((f"atari/{game}", 10_000) for game in ("montezuma-revenge", "venture", "pitfall")),
+    }
 
 
 def test_at_laptop_scale_only_access_differs(tmp_path):
@@ -74,8 +80,7 @@ def test_at_laptop_scale_only_access_differs(tmp_path):
         (access, seed) for access in ("local", "online") for seed in (0, 1)
     }
     assert {job.settings.loop.epsilon for job in jobs} == {0.1}
-    # Two samples a transition.
-    assert {job.settings.loop.learning_batch / job.settings.loop.sgd_period for job in jobs} == {2}
+    assert {job.settings.loop.samples_per_insert for job in jobs} == {2}
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -164,13 +169,14 @@ def test_results_of_the_paper_stand_with_their_lines():
     of_local_counts = {"eval-ddqn": "6276.0 ± 551.3", "actor-ddqn": "9500"}
     for name, result in of_local_counts.items():
         (reported,) = FIGURES[name].reported.values()
-        assert len(reported) == 5
+        assert len(reported) == len(FIGURES[name].lines) == 5
         assert reported[FIGURES[name].lines.index(("ddqn", "local", "counts"))] == result
     for name in ("eval-dist", "actor-dist"):
         assert {len(results) for results in FIGURES[name].reported.values()} == {3}
-        assert FIGURES[name].lines[:2] == (
+        assert FIGURES[name].lines == (
             ("dist-ddqn", "online", None),
             ("dist-ddqn", "local", "counts"),
+            ("dist-ddqn", "local", "rnd"),
         )
 
 

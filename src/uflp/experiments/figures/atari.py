@@ -18,8 +18,7 @@ _KNOWN: Mapping[str, tuple[Known, ...]] = {
     _VENTURE: (Known("human", 1187.0),),
 }
 
-# The uncertainties that plain agents restart by: "rnd" goes here, after "counts".
-_UNCERTAINTIES = ("counts",)
+_UNCERTAINTIES = ("counts", "rnd")
 _DDQN_ONLINE = Line("ddqn", "online")
 _DDQN_LOCAL = tuple(Line("ddqn", "local", name) for name in _UNCERTAINTIES)
 _INTRINSIC = (Line("ddqn-intrinsic", "online", "counts"), Line("ddqn-intrinsic", "local", "counts"))
@@ -46,9 +45,9 @@ _SMOKE = Scale(
     by_name={"dist-ddqn": {"atoms": 11, "v_max": 10.0}, "rnd": {"rnd_width": 8}},
 )
 _LAPTOP_VALUES = {
-    # Two samples for each transition that comes in, and one ε, so that only access differs.
+    # A quarter of the paper's samples, and one ε, so that only access differs.
     "queries": 400_000,
-    "sgd_period": 64,
+    "samples_per_insert": 2.0,
     "min_replay": 20_000,
     "target_period": 500,
     "epsilon": 0.1,
@@ -56,7 +55,6 @@ _LAPTOP_VALUES = {
 _LAPTOP_DIST_VALUES = {
     **_LAPTOP_VALUES,
     "queries": 100_000,
-    "sgd_period": 128,
     "target_period": 100,
 }
 _PAPER = Scale(5, {})
