@@ -1,4 +1,4 @@
-"""Checks every environment that Gymnasium, bsuite and MiniGrid register: `results/faithful.csv`.
+"""Checks all that Gymnasium, bsuite, MiniGrid and gymnax register: `results/faithful.csv`.
 
 Run as `python -m benchmarks.faithful [OUT]`; it goes on where an interrupted one stopped.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 import gymnasium
 from bsuite import sweep
 
-from uflp.simulators.minigrid import registered
+from uflp.simulators import gymnax, minigrid
 from uflp.simulators.naming import named
 from uflp.simulators.verdict import Verdict, judge
 from uflp.types import UsageError
@@ -43,10 +43,11 @@ def main(out: Path) -> None:
 
 def names() -> Iterator[str]:
     """Yields what is checked, of bsuite one id an experiment."""
-    minigrid = registered()
-    yield from (f"gym:{name}" for name in gymnasium.registry if name not in minigrid)
+    grids = minigrid.registered()
+    yield from (f"gym:{name}" for name in gymnasium.registry if name not in grids)
     yield from (f"bsuite:{name}" for name in sweep.SWEEP if name.endswith("/0"))
-    yield from (f"minigrid:{name}" for name in minigrid)
+    yield from (f"minigrid:{name}" for name in grids)
+    yield from (f"gymnax:{name}" for name in gymnax.registered())
 
 
 def verdict_of(name: str) -> Verdict:

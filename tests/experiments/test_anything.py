@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -10,6 +12,7 @@ import pytest
 from gymnasium import spaces
 
 import uflp
+from uflp import cli
 from uflp.experiments.resolve import resolve
 from uflp.simulators.bsuite import Bsuite
 from uflp.simulators.gymnasium import Gymnasium
@@ -84,6 +87,39 @@ def test_replays_are_paid_for_from_the_budget() -> None:
 def test_what_cannot_be_learned_from_is_refused_by_name(name: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         Run(resolve(name))
+
+
+def unlicensed() -> Any:
+    raise RuntimeError("the licence has expired")
+
+
+@pytest.mark.parametrize("command", ["check", "train"])
+def test_a_factory_that_raises_shows_its_traceback_and_one_line_of_ours(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["uflp", command, f"{__name__}:unlicensed"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    *traceback, last = capsys.readouterr().err.splitlines()
+    assert traceback[0].startswith("Traceback")
+    assert traceback[-1] == "RuntimeError: the licence has expired"
+    assert last == f"uflp: {__name__}:unlicensed raised what stands above."
+    assert not list(tmp_path.iterdir())
+
+
+class Spoken(Parts):
+    observation_space = spaces.Dict({"place": spaces.Discrete(6), "said": spaces.Text(3)})
+
+    def seen(self) -> Any:
+        return {"place": self.place, "said": "ab"}
+
+
+def test_text_is_flattened_as_gymnasium_does_it() -> None:
+    simulator = resolve(f"{__name__}:Spoken").simulator.make(0)
+    seen, _ = simulator.reset(seed=0)
+    assert seen.shape == simulator.observation_space.shape == (6 + 3,)
 
 
 def test_unknown_names_are_refused_with_the_choices() -> None:

@@ -63,6 +63,21 @@ def test_samples_are_those_of_a_replay_that_keeps_everything(steps: int, capacit
                 np.testing.assert_array_equal(one, two)
 
 
+def test_images_that_are_no_stack_are_stored_once_too() -> None:
+    space = gymnasium.spaces.Box(0, 255, (6, 5, 3), np.uint8)
+    frames, everything = FrameReplay(space, 8), Replay(space, 8)
+    rng = np.random.default_rng(0)
+    seen = [rng.integers(0, 256, space.shape).astype(np.uint8) for _ in range(13)]
+    for replay in (frames, everything):
+        targets = NStep(replay, 0.9, 1, None)
+        for number in range(12):
+            ends = number == 11
+            targets.add(Transition(seen[number], 0, 1.0, seen[number + 1], ends, False))
+    for one, two in zip(drawn(frames, 64), drawn(everything, 64), strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert len(frames._frames) == 9, "eight rows in a row have nine images"
+
+
 def test_each_frame_is_stored_once_and_leaves_with_its_rows() -> None:
     replay = FrameReplay(IMAGES, 20)
     targets = NStep(replay, 0.9, 3, None)

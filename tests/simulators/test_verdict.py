@@ -85,6 +85,13 @@ class Seedless(Counter):
         return observation + self.start, info
 
 
+class Failing(Counter):
+    """Cannot be stepped."""
+
+    def step(self, action: int) -> Any:
+        raise OSError("the robot does not answer")
+
+
 def raises() -> Any:
     raise RuntimeError("the license server is down")
 
@@ -130,6 +137,7 @@ def test_a_faithful_one_is_called_so() -> None:
         ("Outside", "an exact restore replays to the bit", "a closure, a module"),
         ("Forgets", "an exact restore replays to the bit", "leaves different is env.bonus"),
         ("Seedless", "equal seeds give equal episodes", "does not decide the episode"),
+        ("Failing", "equal seeds give equal episodes", "the environment fails by itself"),
     ],
 )
 def test_what_is_broken_is_named_with_where_it_comes_from(
@@ -163,6 +171,15 @@ def test_the_command_says_it_and_ends_with_a_code(words: Any, code: int, said: s
     ended = CliRunner().invoke(app, ["check", *words, "--steps", "20"])
     assert ended.exit_code == code
     assert said in ended.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [["deep-sea", "--strategy", "copy"], ["atari/breakout", "--strategy", "native"]]
+)
+def test_a_strategy_is_refused_where_there_is_no_choice(words: list[str]) -> None:
+    ended = CliRunner().invoke(app, ["check", *words])
+    assert isinstance(ended.exception, UsageError)
+    assert f"{words[0]} has no strategy: its settings are " in str(ended.exception)
 
 
 def test_a_factory_that_raises_shows_its_own_traceback(capsys: Any) -> None:

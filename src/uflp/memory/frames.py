@@ -1,4 +1,4 @@
-"""A replay for stacks of images: each frame is stored once, compressed."""
+"""A replay for images and stacks of images: each frame is stored once, compressed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import gymnasium
 import numpy as np
 
 from uflp.memory.replay import layout_of_row
+from uflp.spaces import Frames
 from uflp.state import Block, Rows, State, StateError, spans
 from uflp.types import UsageError
 
@@ -24,7 +25,7 @@ class Stack(NamedTuple):
 
     Attributes:
         frames: number of each frame, in order.
-        latest: the last frame itself, uint8 [H, W].
+        latest: the last frame itself, uint8.
     """
 
     frames: tuple[int, ...]
@@ -47,15 +48,16 @@ class FrameReplay:
         """Makes an empty replay.
 
         Args:
-            space: a Box of uint8 [K, H, W], K images of which the last is the latest.
+            space: `Frames`, or a Box of uint8 whose observations are one frame each.
             capacity: rows; the oldest is overwritten when all are in use.
             masked: A, the actions that a mask speaks of; 0 keeps no masks.
         """
         if capacity < 1:
             raise UsageError(f"a replay needs room for at least 1 row, not {capacity}")
         assert space.shape is not None
+        shape = space.shape if isinstance(space, Frames) else (1, *space.shape)
         self.row = layout_of_row(space, masked)
-        self._stack, *self._image = space.shape
+        self._stack, *self._image = shape
         named = np.dtype((np.int64, (self._stack,)))
         self._rows = np.zeros(
             capacity,
@@ -83,9 +85,10 @@ class FrameReplay:
         """Stores what is new of an observation, and returns what to call it by.
 
         Args:
-            observation: uint8 [K, H, W].
+            observation: uint8, of the replay's space.
             after: the observation one query before; None at the beginning of a rollout.
         """
+        observation = observation.reshape(self._stack, *self._image)
         if after is None:
             return Stack(tuple(self._store(frame) for frame in observation), observation[-1])
         latest = observation[-1]
@@ -128,7 +131,7 @@ class FrameReplay:
         for column in ("observation", "next_observation"):
             numbers, places = np.unique(rows[column], return_inverse=True)
             frames = np.stack([self._fetch(number) for number in numbers.tolist()])
-            sample[column] = frames[places.reshape(rows[column].shape)]
+            sample[column] = frames[places].reshape(sample[column].shape)
         return sample.view(np.uint32).reshape(len(rows), -1)
 
     def state(self) -> State:

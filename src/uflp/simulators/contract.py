@@ -50,7 +50,7 @@ def check(make: Callable[[], Simulator], *, steps: int = 200, seed: int = 0) -> 
         try:
             findings += [Finding(promise, detail) for detail in holds(Course(make, steps, seed))]
         except Exception as error:  # a broken simulator may fail in any way
-            findings.append(Finding(promise, f"raised {type(error).__name__}: {error}"))
+            findings.append(Finding(promise, f"{RAISED} {type(error).__name__}: {error}"))
     return findings
 
 
@@ -246,6 +246,7 @@ def _logs(course: Course) -> Iterator[str]:
         yield f"metrics were {before} before a restore and {simulator.metrics()} after it"
 
 
+RAISED = "raised"
 SEEDS = "equal seeds give equal episodes"
 EXACT = "an exact restore replays to the bit"
 READING = "reading a snapshot's observation disturbs nothing"

@@ -15,6 +15,10 @@ from uflp.types import UsageError
 def named(name: str, **settings: Any) -> Any:
     """Returns settings whose `make(seed)` gives a simulator; see `parse` for the names."""
     kind, values = parse(name)
+    known = [field.name for field in dataclasses.fields(kind)]
+    for key in settings:
+        if key not in known:
+            raise UsageError(f"{name} has no {key}: its settings are {', '.join(known)}")
     return kind(**values, **settings)
 
 
@@ -34,5 +38,13 @@ def parse(name: str) -> tuple[Any, dict[str, Any]]:
         return settings, {dataclasses.fields(settings)[0].name: rest[0]}
     if ":" in name:
         return Own, {"factory": name}
-    forms = [*SIMULATORS, "gym:ID", "gymnax:ID", "minigrid:ID", "bsuite:ID", "module:factory"]
+    forms = [
+        *SIMULATORS,
+        "atari/GAME",
+        "gym:ID",
+        "gymnax:ID",
+        "minigrid:ID",
+        "bsuite:ID",
+        "module:factory",
+    ]
     raise UsageError(unknown("simulator", name, forms))

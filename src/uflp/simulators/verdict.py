@@ -85,13 +85,15 @@ def glance(settings: Any, *, steps: int = 24, seed: int = 0) -> str:
 
 def _origin(course: Course, findings: tuple[Finding, ...]) -> str:
     """Says what a restore leaves different, as far as attributes show it."""
-    promises = {finding.promise for finding in findings}
-    if contract.SEEDS in promises:
+    broken = dict(findings)
+    if broken.get(contract.SEEDS, "").startswith(contract.RAISED):
+        return "the environment fails by itself, before anything is restored"
+    if contract.SEEDS in broken:
         return (
             "reset(seed=…) does not decide the episode: draw from self.np_random, which "
             "super().reset(seed=seed) renews, and from no other generator"
         )
-    if contract.EXACT not in promises:
+    if contract.EXACT not in broken:
         return ""
     try:
         simulator = course.started(len(course.actions) // 3)

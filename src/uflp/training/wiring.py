@@ -20,6 +20,9 @@ from uflp.types import Snapshot, Transition, UsageError
 from uflp.uncertainty import Uncertainty
 from uflp.uncertainty.base import Predict
 
+_LARGE = 4096
+"""Bytes of an image from which on it is worth compressing, and storing once."""
+
 
 def make_replay(settings: RunSettings, space: gymnasium.Space, masked: int) -> Replay | FrameReplay:
     """Makes the replay that suits the observations, no larger than the budget can fill.
@@ -29,7 +32,8 @@ def make_replay(settings: RunSettings, space: gymnasium.Space, masked: int) -> R
         space: of the observations.
         masked: A where masks say which actions are allowed, else 0.
     """
-    kind = FrameReplay if isinstance(space, spaces.Frames) else Replay
+    large = spaces.channel_axis(space) is not None and np.prod(space.shape or ()) >= _LARGE
+    kind = FrameReplay if large or isinstance(space, spaces.Frames) else Replay
     return kind(space, min(settings.loop.replay_size, settings.loop.queries), masked)
 
 
