@@ -5,8 +5,8 @@ was done inside into, so it chooses the first action of a restart itself (`first
 which is the default). Run as `python examples/sb3_ppo.py [--seeds 5] [--queries 8000]
 [--out examples/sb3-ppo.csv]`; needs `pip install 'uflp[sb3]'`.
 
-Measured so far, two seeds each, 8,000 queries, solved or not: online 0 of 2. With local access 1 of
-2 at p_init 0.3 and the default checkpoint period, then 2 of 2 at the values below, which were chosen
+Measured so far, two seeds each, 8,000 queries: online solves 0 of 2. With local access 1 of 2 at
+p_init 0.3 and the default checkpoint period, then 2 of 2 at the values below, which were chosen
 after seeing those same seeds. The table of five seeds, by one run of this script, is still to be
 made.
 """
