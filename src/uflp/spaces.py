@@ -23,7 +23,7 @@ def actions(space: gymnasium.Space) -> int:
         return int(space.n)
     raise UsageError(
         f"these agents choose among numbered actions, and there are {space}: bring an agent of "
-        "your own to uflp.LocalAccess, where counts and covariance score states alone"
+        "your own to uflp.LocalAccess, where counts, covariance and rnd score states alone"
     )
 
 

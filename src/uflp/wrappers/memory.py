@@ -52,7 +52,7 @@ class LocalMemory:
         if restart == "pair" and not numbered:
             raise UsageError(
                 f"actions of {simulator.action_space} have no numbers to compare pairs by: "
-                'use restart="state", with which counts and covariance score states alone'
+                'use restart="state", with which counts, covariance and rnd score states alone'
             )
         rule_settings: RuleSettings = RULES[rule]() if isinstance(rule, str) else rule
         self.uncertainty: Uncertainty | None = None
