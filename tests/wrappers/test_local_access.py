@@ -341,7 +341,7 @@ def test_bad_input_is_refused(options: Any, message: str) -> None:
 
 
 def test_pairs_of_actions_without_numbers_are_refused_with_what_works() -> None:
-    with pytest.raises(UsageError, match="counts and covariance score states alone"):
+    with pytest.raises(UsageError, match="counts, covariance and rnd score states alone"):
         LocalAccess(gymnasium.make("Pendulum-v1"), restart="pair")
 
 
