@@ -2,7 +2,17 @@
 
 from uflp.collection.acting import Actor
 from uflp.collection.lineage import Lineage
-from uflp.collection.restart import Start, UncertaintyFirst
-from uflp.collection.rollout import FailedRolloutError, Rollout
+from uflp.collection.restart import Rule, Start, UncertaintyFirst
+from uflp.collection.rollout import Ancestry, FailedRolloutError, Past, Rollout
 
-__all__ = ["Actor", "FailedRolloutError", "Lineage", "Rollout", "Start", "UncertaintyFirst"]
+__all__ = [
+    "Actor",
+    "Ancestry",
+    "FailedRolloutError",
+    "Lineage",
+    "Past",
+    "Rollout",
+    "Rule",
+    "Start",
+    "UncertaintyFirst",
+]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from uflp.collection.search import Search, argmax, make_search
 from uflp.memory import History
-from uflp.state import State
+from uflp.state import State, Stateful
 from uflp.uncertainty.base import Predict, Uncertainty
 
 Kind = Literal["pair", "state"]
@@ -25,6 +25,16 @@ class Start(NamedTuple):
 
     entry: int | None = None
     action: int | None = None
+
+
+class Rule(Stateful, Protocol):
+    """Chooses where rollouts begin."""
+
+    def added(self, entry: int, key: object) -> None:
+        """Learns of a new entry of the history."""
+
+    def choose(self, rng: np.random.Generator) -> Start:
+        """Returns the start of the next rollout."""
 
 
 class UncertaintyFirst:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from uflp.collection.acting import Actor
-from uflp.collection.lineage import Lineage
-from uflp.collection.restart import Start, UncertaintyFirst
-from uflp.memory import History
+from uflp.collection.restart import Rule, Start
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
 from uflp.state import State, number
@@ -16,6 +14,35 @@ from uflp.types import Snapshot, Transition
 from uflp.uncertainty.base import Uncertainty
 
 T = TypeVar("T")
+
+
+class Past(Protocol):
+    """A history, seen from here; it may be elsewhere.
+
+    Attributes:
+        oldest: number of the oldest entry.
+    """
+
+    oldest: int
+
+    def add(self, snapshot: Snapshot, key: Any) -> int:
+        """Adds a snapshot, and returns its number."""
+
+    def fetch(self, entry: int) -> Snapshot | None:
+        """Returns the snapshot of an entry, None if it has been evicted."""
+
+
+class Ancestry(Protocol):
+    """A lineage, seen from here."""
+
+    def begin(self, entry: int | None) -> None:
+        """Goes to an entry of the history, or to the initial state."""
+
+    def stepped(self, executed: bytes, score: float) -> None:
+        """Takes note of the actions of a step's frames, and of the screen score after it."""
+
+    def added(self, entry: int, oldest: int) -> None:
+        """Learns that the present state is a new entry of a history, and which is its oldest."""
 
 
 class FailedRolloutError(Exception):
@@ -38,13 +65,13 @@ class Rollout:
         actor: Actor,
         randomness: Randomness,
         *,
-        history: History | None,
+        history: Past | None,
         uncertainty: Uncertainty | None,
-        rule: UncertaintyFirst | None,
+        rule: Rule | None,
         checkpoint_period: int = 1,
         limit: int | None = None,
         intrinsic_scale: float = 0.0,
-        lineage: Lineage | None = None,
+        lineage: Ancestry | None = None,
     ):
         """Makes the means of collection.
 

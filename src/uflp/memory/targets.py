@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from uflp.memory.replay import Replay
 from uflp.state import State, Stateful
 from uflp.types import Transition
 
@@ -137,7 +136,7 @@ class MonteCarlo:
     Where a rollout was truncated, the value of the state it stopped in stands for the rest.
     """
 
-    def __init__(self, replay: Replay, discount: float, value: Callable[[Any], float]):
+    def __init__(self, replay: Rows, discount: float, value: Callable[[Any], float]):
         self._replay = replay
         self._discount = discount
         self._value = value

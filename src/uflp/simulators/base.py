@@ -125,6 +125,9 @@ class Simulator(gymnasium.Env[Any, Any]):
         """Takes the logs of an equal simulator."""
         self.replayed = logs["replayed"]
 
+    def join_logs(self, logs: State) -> None:
+        """Adds the logs of another simulator of the same run to its own, but for `replayed`."""
+
     @abstractmethod
     def _reset(self, seed: int | None) -> tuple[Any, dict[str, Any]]: ...
 

@@ -10,7 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from uflp import spaces
-from uflp.collection import Actor, FailedRolloutError, Lineage, Rollout, Start
+from uflp.collection import FailedRolloutError, Lineage, Start
 from uflp.randomness import Randomness
 from uflp.state import State, Stateful, number
 from uflp.training.compiled import compiled, learner_state, loaded_learner, predict
@@ -19,8 +19,10 @@ from uflp.training.exploration import Exploration
 from uflp.training.settings import RunSettings
 from uflp.training.tally import BadNumberError, Tally, require_finite
 from uflp.training.wiring import (
+    make_actor,
     make_history,
     make_replay,
+    make_rollout,
     make_rule,
     make_targets,
     make_uncertainty,
@@ -54,7 +56,6 @@ class Run:
         self.settings = settings
         self.queries = 0
         self.sgd_steps = 0
-        loop = settings.loop
         self.randomness = Randomness(settings.seed)
         self.simulator = settings.simulator.make(settings.seed)
         self.evaluation_simulator = settings.simulator.make(settings.seed)
@@ -74,27 +75,18 @@ class Run:
         learns = self.agent.target != "none"
         self._policy = greedy(self.predict) if learns else uniform(actions)
         self.lineage = Lineage() if self.simulator.replayable else None
-        actor = Actor(
-            self.values,
-            self.predict,
-            self.uncertainty,
-            self.randomness,
-            actions=actions,
-            members=self.agent.members,
-            epsilon=loop.epsilon,
-            repeat_probability=loop.repeat_probability,
-            bonus_scale=loop.bonus_scale if settings.exploration == "bonus" else 0.0,
+        actor = make_actor(
+            *(settings, self.agent, actions, self.values, self.predict),
+            *(self.uncertainty, self.randomness),
         )
-        self.rollout = Rollout(
+        self.rollout = make_rollout(
+            settings,
             self.simulator,
             actor,
             self.randomness,
             history=self.history,
             uncertainty=self.uncertainty,
             rule=self.rule,
-            checkpoint_period=loop.checkpoint_period,
-            limit=loop.rollout_limit,
-            intrinsic_scale=loop.bonus_scale if settings.exploration == "intrinsic" else 0.0,
             lineage=self.lineage,
         )
         projection = self.simulator.projection
