@@ -18,6 +18,7 @@ from uflp.training.evaluation import evaluate, greedy, uniform
 from uflp.training.exploration import Exploration
 from uflp.training.settings import RunSettings
 from uflp.training.tally import BadNumberError, Tally, require_finite
+from uflp.training.trainable import Row
 from uflp.training.wiring import (
     make_actor,
     make_history,
@@ -28,8 +29,6 @@ from uflp.training.wiring import (
     make_uncertainty,
 )
 from uflp.types import RunError, Transition
-
-Row = dict[str, Any]
 
 PATIENCE = 10
 """Rollouts in a row that a simulator may fail in before the run gives up."""
@@ -48,12 +47,14 @@ class Run:
         learner: the agent's present state.
         exploration: where it has been, None where the simulator offers no picture of that.
         lineage: where scores came from, None where the simulator's runs cannot be replayed.
+        spread: nothing; see `Trainable`.
     """
 
     def __init__(self, settings: RunSettings):
         import jax
 
         self.settings = settings
+        self.spread: dict[str, Any] = {}
         self.queries = 0
         self.sgd_steps = 0
         self.randomness = Randomness(settings.seed)
@@ -166,6 +167,10 @@ class Run:
         self.learner = loaded_learner(state["learner"], self.learner)
         for name, part in self._parts().items():
             part.load(state[name])
+
+    def report(self) -> dict[str, Any]:
+        """Returns what is added to the summary."""
+        return {"dropped_rollouts": self.tally.dropped_rollouts}
 
     def check_parameters(self) -> None:
         """Raises an error if any of the learner's numbers is not finite."""

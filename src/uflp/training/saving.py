@@ -13,7 +13,7 @@ from uflp.training import checkpoints
 from uflp.training.checkpoints import Checkpoints
 from uflp.training.interruption import Interrupted, Interruption, resume_command
 from uflp.training.records import CHECKPOINT, RunFolder, difference
-from uflp.training.run import Row, Run
+from uflp.training.trainable import Row, Trainable
 from uflp.types import RunError, UsageError
 
 DEFAULT_SECONDS = 600.0
@@ -24,7 +24,7 @@ class Saver:
 
     def __init__(
         self,
-        run: Run,
+        run: Trainable,
         rows: Sequence[Row],
         folder: RunFolder,
         interruption: Interruption,

@@ -1,0 +1,76 @@
+"""The options of `uflp train` that spread a run over processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from uflp.types import UsageError
+
+_OPTIONS = {
+    "actors": "--actors",
+    "gpu_learner": "--gpu-learner",
+    "shared_counts": "--shared-counts",
+    "replay_shards": "--replay-shards",
+    "lock_step": "--lock-step",
+}
+
+
+def cluster_settings(ray: str | None, seeds: int | None, **given: Any) -> Any:
+    """Returns how the run is spread, None if it is not.
+
+    Args:
+        ray: `--ray`.
+        seeds: `--seeds`.
+        **given: further options by name, None where they were not given.
+    """
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if ray is None:
+        for name in chosen:
+            raise UsageError(f"{_OPTIONS[name]} goes with --ray, such as --ray local")
+        return None
+    if seeds is not None:
+        raise UsageError("--ray spreads one run: give one --seed at a time")
+    from uflp.distributed.settings import ClusterSettings
+
+    if chosen.get("lock_step"):
+        chosen.setdefault("actors", 1)
+    return ClusterSettings(ray=ray, **chosen)
+
+
+def recorded_cluster(folder: Path, ray: str | None) -> Any:
+    """Returns how the run in a folder was spread, None if it was not.
+
+    Args:
+        folder: of the run.
+        ray: where to go on instead of where it was.
+    """
+    from uflp.experiments.recorded import read_object
+    from uflp.training.records import CONFIG
+
+    recorded = (read_object(folder / CONFIG) or {}).get("cluster")
+    if recorded is None:
+        if ray is not None:
+            raise UsageError(f"{folder} is a run of one process: leave out --ray")
+        return None
+    from uflp.distributed.settings import ClusterSettings
+
+    try:
+        settings = ClusterSettings(**recorded)
+    except TypeError as error:
+        raise UsageError(f"{folder / CONFIG} does not say how the run was spread") from error
+    return settings if ray is None else settings.at(ray)
+
+
+def trainer(cluster: Any) -> Callable[..., Any]:
+    """Returns what trains: in this process, or spread over several."""
+    if cluster is None:
+        from uflp.training.train import train
+
+        return train
+    from functools import partial
+
+    from uflp.distributed.train import train as train_spread
+
+    return partial(train_spread, cluster=cluster)

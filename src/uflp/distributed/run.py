@@ -1,0 +1,133 @@
+"""A run spread over processes: hands out work, and puts together what comes back.
+
+Only counts and references pass through here. Rows go from the actors to the replay and on to the
+learner, snapshots to the history, parameters through Ray's object store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from uflp.distributed.crew import Crew
+from uflp.distributed.desk import Desk
+from uflp.distributed.faults import Faults
+from uflp.distributed.flow import Flow
+from uflp.distributed.ledger import Best, Ledger
+from uflp.distributed.lock_step import lock_step
+from uflp.distributed.settings import ClusterSettings
+from uflp.spaces import Frames
+from uflp.state import State
+from uflp.training.settings import RunSettings
+from uflp.training.tally import BadNumberError
+from uflp.training.trainable import Row
+from uflp.types import UsageError
+
+
+class ClusterRun:
+    """One run, with the face of a run in one process.
+
+    Attributes:
+        simulator: one of the kind that is trained in; it has the logs of all actors.
+        exploration: where the run has been, None where the simulator offers no picture of that.
+        spread: how the run is spread.
+        faults: what was killed, and what was lost by that.
+    """
+
+    def __init__(self, settings: RunSettings, cluster: ClusterSettings):
+        self.settings = settings
+        self._cluster = cluster.fitted(settings)
+        self.spread = {"cluster": cluster.values()}
+        self.simulator = settings.simulator.make(settings.seed)
+        if not self.simulator.portable:
+            raise UsageError(
+                "snapshots of this simulator live in the memory of one process: train without Ray"
+            )
+        self.faults = Faults()
+        self._ledger = Ledger(self.simulator, self._flow(), self._cluster.actors)
+        self.exploration = self._ledger.exploration
+        crew = Crew(settings, self._cluster, self._dictionary())
+        self._desk = Desk(settings, self._cluster, crew, self._ledger, self.faults)
+
+    def train(self, pause: Callable[[], None] = lambda: None) -> Iterator[Row]:
+        """Runs until the budget is spent; yields a row of metrics after each evaluation.
+
+        Args:
+            pause: called where the run can be saved, which `state` makes it ready for.
+        """
+        if self._cluster.lock_step:
+            yield from lock_step(self._desk, pause)
+            return
+        desk = self._desk
+        while not desk.done:
+            pause()
+            desk.hand_out()
+            desk.take_in()
+            yield from desk.rows()
+
+    @property
+    def queries(self) -> int:
+        """Queries so far."""
+        return self._ledger.flow.queries
+
+    @property
+    def seconds(self) -> float:
+        """Time spent on the run so far, also before it was resumed."""
+        return self._ledger.seconds
+
+    @property
+    def lineage(self) -> Best | None:
+        """What led to the best score, None where that cannot be replayed."""
+        return self._ledger.best
+
+    @property
+    def learner(self) -> Any:
+        """The learner's arrays."""
+        return self._desk.learner_state()["learner"]["leaves"]
+
+    def check_parameters(self) -> None:
+        """Raises an error if any of the learner's numbers is not finite."""
+        if not all(np.isfinite(leaf).all() for leaf in self.learner):
+            raise BadNumberError(f"a parameter was not finite at query {self.queries}")
+
+    def report(self) -> dict[str, Any]:
+        """Returns what is added to the summary."""
+        return {
+            "dropped_rollouts": self._ledger.tally.dropped_rollouts,
+            "actors": self._cluster.actors,
+            **self.faults.report(),
+        }
+
+    def state(self) -> State:
+        """Waits for all that is under way; returns all that decides the rest of the run."""
+        parts = self._desk.state()
+        return {
+            "queries": self.queries,
+            "ledger": self._ledger.state(),
+            "faults": self.faults.state(),
+            **parts,
+        }
+
+    def load(self, state: State) -> None:
+        """Takes the state of an equal run."""
+        self._ledger.load(state["ledger"])
+        self.faults.load(state["faults"])
+        self._desk.load(state)
+
+    def _flow(self) -> Flow:
+        loop, cluster = self.settings.loop, self._cluster
+        assert cluster.chunk is not None
+        # Enough that no actor waits for the learner's next call, nor the learner for theirs.
+        slack = 2 * cluster.actors * cluster.chunk + 2 * cluster.parameter_period * loop.sgd_period
+        least = loop.min_replay or loop.learning_batch
+        return Flow(loop.sgd_period, least, slack, learns=self.settings.agent != "random")
+
+    def _dictionary(self) -> bytes:
+        """Returns a frame that others look like, for all who compress them."""
+        if not isinstance(self.simulator.observation_space, Frames):
+            return b""
+        observation, _ = self.settings.simulator.make(self.settings.seed).reset(seed=0)
+        dictionary: bytes = observation[-1].tobytes()
+        return dictionary

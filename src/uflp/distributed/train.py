@@ -1,0 +1,28 @@
+"""From settings to a finished run on many processes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from uflp.distributed.connection import connected, require_ray
+from uflp.distributed.settings import ClusterSettings
+from uflp.training.settings import RunSettings
+from uflp.training.train import Result
+from uflp.training.train import train as train_run
+
+
+def train(settings: RunSettings, cluster: ClusterSettings, **options: Any) -> Result:
+    """Trains as `uflp.training.train.train` does, with the work spread over processes.
+
+    Args:
+        settings: of the run.
+        cluster: how it is spread.
+        **options: see there.
+    """
+    fitted = cluster.fitted(settings)
+    require_ray()
+    from uflp.distributed.crew import processes
+    from uflp.distributed.run import ClusterRun
+
+    with connected(cluster.ray, processes(settings, fitted)):
+        return train_run(settings, make_run=lambda chosen: ClusterRun(chosen, cluster), **options)
