@@ -261,7 +261,10 @@ class Desk:
             if best is not None and self.ledger.best is not None:
                 self.ledger.best.found(*best)
         self._sizes = {"history": history_size, "replay": replay_size}
-        self._rows.append(completed(row.columns, get(row.evaluation), history_size, replay_size))
+        evaluation, pid = get(row.evaluation)
+        if self._faults.answered("the evaluator", pid):
+            self._faults.lost("the evaluator", "evaluations", 0)
+        self._rows.append(completed(row.columns, evaluation, history_size, replay_size))
         return True
 
     # In lock step.

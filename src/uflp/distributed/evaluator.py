@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from uflp import spaces
 from uflp.distributed.parameters import Parameters, Values
 from uflp.randomness import Randomness
@@ -21,8 +23,8 @@ class Evaluator:
         learns = self._values.agent.target != "none"
         self._policy = greedy(self._values.predict) if learns else uniform(actions)
 
-    def evaluate(self, parameters: Parameters, queries: int) -> Evaluation:
-        """Plays the episodes that are due after some queries."""
+    def evaluate(self, parameters: Parameters, queries: int) -> tuple[Evaluation, int]:
+        """Plays the episodes that are due after some queries; returns the process as well."""
         self._values.parameters = parameters
         result = evaluate(
             self._simulator,
@@ -31,4 +33,4 @@ class Evaluator:
             Randomness(self._settings.seed).at("evaluation", queries),
         )
         require_finite("the return of an evaluation", result.mean, queries)
-        return result
+        return result, os.getpid()
