@@ -46,6 +46,8 @@ def train(
     stop_at_return: float | None = None,
     callback: Callable[[dict[str, Any]], Any] | None = None,
     checkpoint_seconds: float = 600.0,
+    ray: str | None = None,
+    actors: int = 2,
     **settings: Any,
 ) -> Result:
     """Trains an agent; the same as `uflp train` on the command line.
@@ -64,6 +66,8 @@ def train(
         stop_at_return: ends the run at the first evaluation whose mean return reaches it.
         callback: called with a row of metrics after each evaluation; a true answer ends the run.
         checkpoint_seconds: wall-clock time from one checkpoint in the run folder to the next.
+        ray: spreads the run over processes: `local`, `auto` or an address; see docs/clusters.md.
+        actors: how many of them collect; only with `ray`.
         **settings: any key of the preset, such as `size=20` or `p_init=0.2`.
 
     Returns:
@@ -71,7 +75,6 @@ def train(
     """
     # Imported here so that `import uflp` stays quick: this is what pulls in JAX.
     from uflp.experiments.resolve import resolve
-    from uflp.training.train import train as run
 
     resolved = resolve(
         preset,
@@ -81,6 +84,7 @@ def train(
         seed=seed,
         overrides=settings,
     )
+    run = _trainer(None if ray is None else {"ray": ray, "actors": actors})
     return run(
         resolved,
         out=None if out is None else Path(out),
@@ -108,10 +112,11 @@ def resume(
     Returns:
         The outcome of the whole run.
     """
-    from uflp.experiments.recorded import recorded
-    from uflp.training.train import train as run
+    from uflp.experiments.recorded import recorded, recorded_cluster
 
     settings, stop_at_return = recorded(Path(folder))
+    cluster = recorded_cluster(Path(folder))
+    run = _trainer(None if cluster is None else cluster.values())
     return run(
         settings,
         out=Path(folder),
@@ -136,3 +141,17 @@ def load(run: str | Path) -> Policy:
     from uflp.experiments.trained import load as load_policy
 
     return load_policy(Path(run))
+
+
+def _trainer(cluster: dict[str, Any] | None) -> Callable[..., Result]:
+    """Returns what trains: in this process, or spread over several."""
+    if cluster is None:
+        from uflp.training.train import train as run
+
+        return run
+    from functools import partial
+
+    from uflp.distributed.settings import ClusterSettings
+    from uflp.distributed.train import train as run_spread
+
+    return partial(run_spread, cluster=ClusterSettings(**cluster))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from uflp.types import UsageError
@@ -39,32 +38,13 @@ def cluster_settings(ray: str | None, seeds: int | None, **given: Any) -> Any:
     return ClusterSettings(ray=ray, **chosen)
 
 
-def recorded_cluster(folder: Path, ray: str | None) -> Any:
-    """Returns how the run in a folder was spread, None if it was not.
+def trainer(cluster: Any, status: Callable[[int, str], None]) -> Callable[..., Any]:
+    """Returns what trains: in this process, or spread over several.
 
     Args:
-        folder: of the run.
-        ray: where to go on instead of where it was.
+        cluster: how the run is spread, None if it is not.
+        status: told how the parts do.
     """
-    from uflp.experiments.recorded import read_object
-    from uflp.training.records import CONFIG
-
-    recorded = (read_object(folder / CONFIG) or {}).get("cluster")
-    if recorded is None:
-        if ray is not None:
-            raise UsageError(f"{folder} is a run of one process: leave out --ray")
-        return None
-    from uflp.distributed.settings import ClusterSettings
-
-    try:
-        settings = ClusterSettings(**recorded)
-    except TypeError as error:
-        raise UsageError(f"{folder / CONFIG} does not say how the run was spread") from error
-    return settings if ray is None else settings.at(ray)
-
-
-def trainer(cluster: Any) -> Callable[..., Any]:
-    """Returns what trains: in this process, or spread over several."""
     if cluster is None:
         from uflp.training.train import train
 
@@ -73,4 +53,4 @@ def trainer(cluster: Any) -> Callable[..., Any]:
 
     from uflp.distributed.train import train as train_spread
 
-    return partial(train_spread, cluster=cluster)
+    return partial(train_spread, cluster=cluster, status=status)

@@ -134,8 +134,7 @@ def _refuse_others(context: typer.Context) -> None:
 
 
 def _resume(folder: Path, checkpoint_seconds: float, ray: str | None) -> dict[str, Any]:
-    from uflp.cli.clusters import recorded_cluster
-    from uflp.experiments.recorded import recorded
+    from uflp.experiments.recorded import recorded, recorded_cluster
     from uflp.experiments.seeds import SEEDS, resume_seeds
 
     if (folder / SEEDS).exists():
@@ -155,8 +154,8 @@ def _train_one(
 ) -> dict[str, Any]:
     from uflp.progress import Progress
 
-    run = trainer(cluster)
     with Progress(settings.loop.queries) as progress:
+        run = trainer(cluster, progress.status)
         result = run(
             settings,
             out=out,

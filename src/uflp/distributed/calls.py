@@ -7,6 +7,9 @@ from collections import deque
 from typing import Any, Protocol
 
 import ray
+from ray.exceptions import RayTaskError
+
+from uflp.types import RunError
 
 _UNDER_WAY = 2
 
@@ -58,3 +61,13 @@ class RemoteCaller:
         """Waits for the end of all calls."""
         while self._calls:
             ray.get(self._calls.popleft())
+
+
+def get(answers: Any) -> Any:
+    """Returns answers of parts; an error that ends the run comes as it was raised there."""
+    try:
+        return ray.get(answers)
+    except RayTaskError as error:
+        if isinstance(error.cause, RunError):
+            raise error.cause from None
+        raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -19,8 +19,9 @@ from uflp.distributed.client import (
     SharedChoice,
     SharedCounts,
 )
+from uflp.distributed.messages import Chunk, Task
 from uflp.distributed.naming import naming_of
-from uflp.distributed.parameters import Parameters, Values
+from uflp.distributed.parameters import Values
 from uflp.memory.parcels import make_outbox
 from uflp.randomness import Randomness
 from uflp.state import State, number
@@ -35,64 +36,6 @@ from uflp.training.wiring import (
     make_uncertainty,
 )
 from uflp.types import Transition
-
-
-class Task(NamedTuple):
-    """What an actor is to do next.
-
-    Attributes:
-        queries: how many to make.
-        made: queries that this actor has made before; one that came back goes on from there.
-        rollouts: likewise those that it has begun.
-        parameters: to act by.
-        looked: action values [M, A] at the first query, if an update has looked already.
-        settle: whether to wait until replay and history have everything.
-        logs: whether to return the simulator's logs.
-    """
-
-    queries: int
-    made: int
-    rollouts: int
-    parameters: Parameters
-    looked: np.ndarray | None = None
-    settle: bool = False
-    logs: bool = False
-
-
-class Chunk(NamedTuple):
-    """What came of a task, the rows and snapshots aside, which went their own way.
-
-    Attributes:
-        queries: made.
-        replayed: further steps that restores have cost.
-        rollouts: begun.
-        restarts: how many of them from a snapshot.
-        rows: sent to the replay.
-        sent: bytes of them.
-        positive_rewards: queries with a positive reward.
-        returns: of rollouts that ended.
-        dropped: rollouts in which the simulator raised an error.
-        visited: observations of the queries, where there is a picture to draw.
-        restarted: observations of the restarts, likewise.
-        observation: what was seen last, None if its rollout is over.
-        logs: of the simulator, if they were asked for.
-        pid: number of the process that did it.
-    """
-
-    queries: int
-    replayed: int
-    rollouts: int
-    restarts: int
-    rows: int
-    sent: int
-    positive_rewards: int
-    returns: list[float]
-    dropped: int
-    visited: list[Any]
-    restarted: list[Any]
-    observation: Any
-    logs: State | None
-    pid: int
 
 
 class Collector:

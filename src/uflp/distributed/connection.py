@@ -36,6 +36,9 @@ def connected(address: str, processes: int) -> Iterator[None]:
         processes: how many the run will have.
     """
     ray = require_ray()
+    if ray.is_initialized():  # Whoever did that also ends it.
+        yield
+        return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address == "local":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import ray
@@ -31,33 +32,44 @@ class Crew:
     """
 
     def __init__(self, settings: RunSettings, cluster: ClusterSettings, dictionary: bytes):
+        # Several runs may go on in one cluster.
+        self._run = uuid.uuid4().hex
+        self._parts: list[Any] = []
         shared = bool(cluster.shared_counts)
-        shards = [f"replay {index}" for index in range(cluster.replay_shards)]
+        count = cluster.replay_shards
         self.shards = [
-            _part(name, ReplayShard, settings, cluster.replay_shards, dictionary) for name in shards
+            self._part(f"replay {index}", ReplayShard, settings, count, dictionary)
+            for index in range(count)
         ]
+        replay = Shards([f"{self._run} replay {index}" for index in range(count)])
         self.history: Any = None
+        history = None
         if settings.access == "local":
-            self.history = _part("history", HistoryService, settings, shared)
+            self.history = self._part("history", HistoryService, settings, shared)
+            history = RemoteCaller(f"{self._run} history")
         gpus = int(cluster.gpu_learner)
-        self.learner = _part("learner", Learner, settings, Shards(shards), gpus=gpus)
+        self.learner = self._part("learner", Learner, settings, replay, gpus=gpus)
         self.actors = [
-            _part(
-                *(f"actor {index}", Collector, settings, index),
-                *(None if self.history is None else RemoteCaller("history"), Shards(shards)),
-                *(shared, dictionary),
+            self._part(
+                f"actor {index}",
+                *(Collector, settings, index, history, replay, shared, dictionary),
             )
             for index in range(cluster.actors)
         ]
-        self.evaluator = _part("evaluator", Evaluator, settings)
+        self.evaluator = self._part("evaluator", Evaluator, settings)
+
+    def dismiss(self) -> None:
+        """Ends all parts."""
+        for part in self._parts:
+            ray.kill(part)
+
+    def _part(self, name: str, kind: type, *arguments: Any, gpus: int = 0) -> Any:
+        options = {**_LASTING, "name": f"{self._run} {name}", "num_gpus": gpus}
+        self._parts.append(ray.remote(kind).options(**options).remote(*arguments))
+        return self._parts[-1]
 
 
 def processes(settings: RunSettings, cluster: ClusterSettings) -> int:
     """Returns how many processes a run has, beside the one that drives it."""
     services = 3 if settings.access == "local" else 2
     return cluster.actors + cluster.replay_shards + services
-
-
-def _part(name: str, kind: type, *arguments: Any, gpus: int = 0) -> Any:
-    options = {**_LASTING, "name": name, "num_gpus": gpus}
-    return ray.remote(kind).options(**options).remote(*arguments)

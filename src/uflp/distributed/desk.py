@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import ray
-from ray.exceptions import RayTaskError
 
-from uflp.distributed.collector import Chunk, Task
+from uflp.distributed.calls import get
 from uflp.distributed.crew import Crew
+from uflp.distributed.evaluations import Evaluations
 from uflp.distributed.faults import Faults
-from uflp.distributed.learner import Learned, Lesson
-from uflp.distributed.ledger import Ledger, completed
+from uflp.distributed.ledger import Ledger
+from uflp.distributed.messages import Chunk, Learned, Lesson, Task
 from uflp.distributed.parameters import Parameters
-from uflp.distributed.rows import held, with_rows
+from uflp.distributed.rows import held, state_of
 from uflp.distributed.settings import ClusterSettings
-from uflp.state import Block, State, number
+from uflp.state import State, number
 from uflp.training.settings import RunSettings
 from uflp.training.trainable import Row
 from uflp.types import RunError
@@ -32,23 +32,11 @@ _SILENCE = 600.0
 _BACKUP = 30.0
 """Seconds from one copy of the learner to the next: one that is killed comes back as the last."""
 
+_LATELY = 15.0
+"""Seconds after which an actor that has not answered counts as gone."""
+
 _EVALUATIONS = 4
 """Evaluations that may wait before collecting does."""
-
-
-class _Evaluation(NamedTuple):
-    """A row that waits for what other parts know."""
-
-    columns: Row
-    evaluation: Any
-    history: Any
-    shards: list[Any]
-
-    @property
-    def answers(self) -> list[Any]:
-        """Everything that is waited for."""
-        history = [] if self.history is None else [self.history]
-        return [self.evaluation, *history, *self.shards]
 
 
 class Desk:
@@ -72,16 +60,15 @@ class Desk:
         self._learning: Any = None
         self._copying: Any = None
         self._parameters_to_come: Any = None
-        self._evaluations: deque[_Evaluation] = deque()
-        self._rows: deque[Row] = deque()
+        self._evaluations = Evaluations(crew, ledger, faults)
         self._log_wanted = [False] * cluster.actors
-        self._sizes = {"history": 0, "replay": 0}
         self.parameters = Parameters()
         self.looked: Any = None
         self._taken = 0
         self._unpublished = 0
         self._backup: State | None = None
         self._next_backup = time.monotonic() + _BACKUP
+        self._answered = [0.0] * cluster.actors
         self._evaluated = 0
         self._ended = False
         self._heard = time.monotonic()
@@ -91,7 +78,7 @@ class Desk:
     @property
     def done(self) -> bool:
         """Whether the budget is spent, all was learned from, and every row has come in."""
-        return self._ended and not (self._evaluations or self._rows)
+        return self._ended and not (self._evaluations or self._evaluations.rows)
 
     @property
     def spent(self) -> bool:
@@ -155,16 +142,7 @@ class Desk:
 
     def evaluate(self) -> None:
         """Begins a row of metrics."""
-        crew = self._crew
-        best = 0.0 if self.ledger.best is None else self.ledger.best.best_score
-        self._evaluations.append(
-            _Evaluation(
-                self.ledger.columns(),
-                crew.evaluator.evaluate.remote(self.parameters, self._flow.queries),
-                None if crew.history is None else crew.history.status.remote(best),
-                [shard.status.remote() for shard in crew.shards],
-            )
-        )
+        self._evaluations.begin(self.parameters)
         self._log_wanted = [True] * self._cluster.actors
 
     # What comes back.
@@ -173,8 +151,7 @@ class Desk:
         """Waits for answers, and takes note of them."""
         waiting = [*self._collecting]
         waiting += [one for one in (self._learning, self._copying) if one is not None]
-        if self._evaluations:
-            waiting += self._evaluations[0].answers
+        waiting += self._evaluations.answers
         if not waiting:
             return
         ready, _ = ray.wait(waiting, num_returns=len(waiting), timeout=0)
@@ -192,18 +169,18 @@ class Desk:
             elif answer == self._copying:
                 self._backup, self._copying = get(answer), None
                 self._next_backup = time.monotonic() + _BACKUP
-        while self._evaluations and self._complete(self._evaluations[0]):
-            self._evaluations.popleft()
+        self._evaluations.complete()
 
     def rows(self) -> Iterator[Row]:
         """Yields the rows that are complete."""
-        while self._rows:
-            yield self._rows.popleft()
+        while self._evaluations.rows:
+            yield self._evaluations.rows.popleft()
 
     def _collected(self, answer: Any) -> None:
         actor, queries = self._collecting.pop(answer)
         self._flow.asked -= queries
         self._entered(actor, get(answer), queries)
+        self._answered[actor] = time.monotonic()
         period = self.settings.loop.eval_period
         if self._flow.queries // period > self._evaluated and not self.spent:
             self._evaluated = self._flow.queries // period
@@ -242,30 +219,10 @@ class Desk:
             get(self._crew.learner.load.remote(self._backup))
         self._taken = saved
 
-    def _complete(self, row: _Evaluation) -> bool:
-        """Completes a row, if all that it waits for is there."""
-        answers = row.answers
-        if len(ray.wait(answers, num_returns=len(answers), timeout=0)[0]) < len(answers):
-            return False
-        shards = get(row.shards)
-        replay_size = sum(shard.size for shard in shards)
-        for index, shard in enumerate(shards):
-            if self._faults.answered(f"shard {index} of the replay", shard.pid):
-                lost = self._sizes["replay"] // len(shards)
-                self._faults.lost(f"shard {index} of the replay", "rows", lost)
-        history_size = 0
-        if row.history is not None:
-            pid, history_size, best = get(row.history)
-            if self._faults.answered("the history", pid):
-                self._faults.lost("the history", "snapshots", self._sizes["history"])
-            if best is not None and self.ledger.best is not None:
-                self.ledger.best.found(*best)
-        self._sizes = {"history": history_size, "replay": replay_size}
-        evaluation, pid = get(row.evaluation)
-        if self._faults.answered("the evaluator", pid):
-            self._faults.lost("the evaluator", "evaluations", 0)
-        self._rows.append(completed(row.columns, evaluation, history_size, replay_size))
-        return True
+    def alive(self) -> tuple[int, int]:
+        """Returns how many actors have answered lately, and how many there are."""
+        recently = time.monotonic() - _LATELY
+        return sum(heard > recently for heard in self._answered), self._cluster.actors
 
     # In lock step.
 
@@ -306,10 +263,10 @@ class Desk:
             "looked": self.looked,
             "evaluated": self._evaluated,
             "ended": self._ended,
-            "rows": list(self._rows),
+            "rows": list(self._evaluations.rows),
             "actors": get([actor.state.remote() for actor in crew.actors]),
-            "shards": [_state_of(shard, f"-{index}") for index, shard in enumerate(crew.shards)],
-            "history": None if crew.history is None else _state_of(crew.history),
+            "shards": [state_of(shard, f"-{index}") for index, shard in enumerate(crew.shards)],
+            "history": None if crew.history is None else state_of(crew.history),
         }
 
     def load(self, state: State) -> None:
@@ -317,7 +274,7 @@ class Desk:
         crew = self._crew
         self._taken, self._evaluated = number(state, "taken"), number(state, "evaluated")
         self.looked, self._ended = state["looked"], state["ended"]
-        self._rows = deque(state["rows"])
+        self._evaluations.rows = deque(state["rows"])
         self._backup = {"steps": self._taken, "learner": state["learner"]}
         get(crew.learner.load.remote(self._backup))
         for actor, saved in zip(crew.actors, state["actors"], strict=True):
@@ -327,23 +284,3 @@ class Desk:
         if crew.history is not None:
             get(crew.history.load.remote(held(state["history"])))
         self.learned(self._learn(0, publish=True))
-
-
-def get(answers: Any) -> Any:
-    """Returns answers of parts; an error that ends the run comes as it was raised there."""
-    try:
-        return ray.get(answers)
-    except RayTaskError as error:
-        if isinstance(error.cause, RunError):
-            raise error.cause from None
-        raise
-
-
-def _state_of(part: Any, suffix: str = "") -> State:
-    """Returns the state of a part whose rows follow when they are asked for."""
-
-    def fetch(name: str, first: int) -> Block | None:
-        block: Block | None = get(part.block.remote(name, first))
-        return block
-
-    return with_rows(get(part.state.remote()), fetch, suffix)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from uflp import spaces
 from uflp.agents.compute import configure
+from uflp.distributed.messages import Learned, Lesson
 from uflp.distributed.parameters import initial_learner
 from uflp.distributed.replay import Sampler
 from uflp.memory.replay import layout_of_row
@@ -21,40 +22,6 @@ from uflp.training.tally import BadNumberError, require_finite
 
 _AHEAD = 2
 """Samples that are ordered before they are needed."""
-
-
-class Lesson(NamedTuple):
-    """What the learner is to do next.
-
-    Attributes:
-        steps: SGD steps to take.
-        taken: those taken before; a learner that came back has fewer, and must be loaded first.
-        queries: so far, for messages.
-        observation: whose action values to return after the last step.
-        publish: whether to return the parameters.
-    """
-
-    steps: int
-    taken: int
-    queries: int
-    observation: Any = None
-    publish: bool = True
-
-
-class Learned(NamedTuple):
-    """What came of a lesson, the parameters aside.
-
-    Attributes:
-        losses: one a step; fewer than asked for if the replay had too few rows.
-        values: action values [M, A] of the observation, if one was given.
-        lost: whether nothing was done, because the learner does not have the steps before.
-        pid: number of the process.
-    """
-
-    losses: list[float]
-    values: np.ndarray | None
-    lost: bool
-    pid: int
 
 
 class Learner:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
-from uflp.distributed.collector import Chunk
 from uflp.distributed.flow import Flow
+from uflp.distributed.messages import Chunk
 from uflp.simulators.base import Simulator
 from uflp.state import State, number
 from uflp.training.exploration import Exploration
@@ -130,19 +129,3 @@ class Ledger:
         self.restarts, self.sent = number(state, "restarts"), number(state, "sent")
         self._simulator.load_logs(state["logs"])
         self._simulator.replayed = number(state, "replayed")
-
-
-def completed(columns: Row, evaluation: Any, history_size: int, replay_size: int) -> Row:
-    """Returns a row in the order of a run in one process."""
-    first = ("queries", "wall_seconds", "rollouts", "restarts", "sgd_steps")
-    means = ("train_return_mean", "loss")
-    return {
-        **{name: columns[name] for name in first},
-        "eval_return_mean": evaluation.mean,
-        "eval_return_std": evaluation.std,
-        "eval_episodes": evaluation.episodes,
-        **{name: columns[name] for name in means},
-        "history_size": history_size,
-        "replay_size": replay_size,
-        **{name: value for name, value in columns.items() if name not in (*first, *means)},
-    }

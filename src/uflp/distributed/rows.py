@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from uflp.distributed.calls import get
 from uflp.state import Block, Rows, State
 
 Fetch = Callable[[str, int], Block | None]
@@ -82,3 +83,13 @@ def _replaced(value: Any, kind: type, by: Callable[[Any], Any]) -> Any:
     if type(value) is list:
         return [_replaced(item, kind, by) for item in value]
     return value
+
+
+def state_of(part: Any, suffix: str = "") -> State:
+    """Returns the state of a part whose rows follow when they are asked for."""
+
+    def fetch(name: str, first: int) -> Block | None:
+        block: Block | None = get(part.block.remote(name, first))
+        return block
+
+    return with_rows(get(part.state.remote()), fetch, suffix)

@@ -17,6 +17,7 @@ from uflp.distributed.faults import Faults
 from uflp.distributed.flow import Flow
 from uflp.distributed.ledger import Best, Ledger
 from uflp.distributed.lock_step import lock_step
+from uflp.distributed.pulse import Pulse
 from uflp.distributed.settings import ClusterSettings
 from uflp.spaces import Frames
 from uflp.state import State
@@ -36,7 +37,19 @@ class ClusterRun:
         faults: what was killed, and what was lost by that.
     """
 
-    def __init__(self, settings: RunSettings, cluster: ClusterSettings):
+    def __init__(
+        self,
+        settings: RunSettings,
+        cluster: ClusterSettings,
+        status: Callable[[int, str], None] = lambda queries, text: None,
+    ):
+        """Starts the parts of a run; Ray is connected.
+
+        Args:
+            settings: of the run.
+            cluster: how it is spread.
+            status: told every second how the run goes: queries, and a phrase.
+        """
         self.settings = settings
         self._cluster = cluster.fitted(settings)
         self.spread = {"cluster": cluster.values()}
@@ -48,8 +61,9 @@ class ClusterRun:
         self.faults = Faults()
         self._ledger = Ledger(self.simulator, self._flow(), self._cluster.actors)
         self.exploration = self._ledger.exploration
-        crew = Crew(settings, self._cluster, self._dictionary())
-        self._desk = Desk(settings, self._cluster, crew, self._ledger, self.faults)
+        self._crew = Crew(settings, self._cluster, self._dictionary())
+        self._desk = Desk(settings, self._cluster, self._crew, self._ledger, self.faults)
+        self._pulse = Pulse(self._ledger, self._desk, status)
 
     def train(self, pause: Callable[[], None] = lambda: None) -> Iterator[Row]:
         """Runs until the budget is spent; yields a row of metrics after each evaluation.
@@ -65,7 +79,12 @@ class ClusterRun:
             pause()
             desk.hand_out()
             desk.take_in()
+            self._pulse.beat()
             yield from desk.rows()
+
+    def close(self) -> None:
+        """Ends all parts."""
+        self._crew.dismiss()
 
     @property
     def queries(self) -> int:

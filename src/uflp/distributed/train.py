@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from typing import Any
 
 from uflp.distributed.connection import connected, require_ray
@@ -11,12 +13,18 @@ from uflp.training.train import Result
 from uflp.training.train import train as train_run
 
 
-def train(settings: RunSettings, cluster: ClusterSettings, **options: Any) -> Result:
+def train(
+    settings: RunSettings,
+    cluster: ClusterSettings,
+    status: Callable[[int, str], None] = lambda queries, text: None,
+    **options: Any,
+) -> Result:
     """Trains as `uflp.training.train.train` does, with the work spread over processes.
 
     Args:
         settings: of the run.
         cluster: how it is spread.
+        status: told every second how the run goes: queries, and a phrase.
         **options: see there.
     """
     fitted = cluster.fitted(settings)
@@ -24,5 +32,11 @@ def train(settings: RunSettings, cluster: ClusterSettings, **options: Any) -> Re
     from uflp.distributed.crew import processes
     from uflp.distributed.run import ClusterRun
 
-    with connected(cluster.ray, processes(settings, fitted)):
-        return train_run(settings, make_run=lambda chosen: ClusterRun(chosen, cluster), **options)
+    with connected(cluster.ray, processes(settings, fitted)), contextlib.ExitStack() as stack:
+
+        def make(chosen: RunSettings) -> ClusterRun:
+            run = ClusterRun(chosen, cluster, status)
+            stack.callback(run.close)
+            return run
+
+        return train_run(settings, make_run=make, **options)
