@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -43,32 +43,28 @@ class FrameReplay:
         added: rows so far, also those that were overwritten.
     """
 
-    def __init__(self, space: gymnasium.Space, capacity: int, masked: int = 0):
+    def __init__(
+        self, space: gymnasium.Space, capacity: int, masked: int = 0, dictionary: bytes = b""
+    ):
         """Makes an empty replay.
 
         Args:
             space: a Box of uint8 [K, H, W], K images of which the last is the latest.
             capacity: rows; the oldest is overwritten when all are in use.
             masked: A, the actions that a mask speaks of; 0 keeps no masks.
+            dictionary: a frame that most look like, as those have it who compress them elsewhere;
+                the first one that shows something if none is given.
         """
         if capacity < 1:
             raise UsageError(f"a replay needs room for at least 1 row, not {capacity}")
         assert space.shape is not None
         self.row = layout_of_row(space, masked)
         self._stack, *self._image = space.shape
-        named = np.dtype((np.int64, (self._stack,)))
-        self._rows = np.zeros(
-            capacity,
-            [
-                *(("observation", named), ("action", np.int32), ("reward", np.float32)),
-                *(("discount", np.float32), ("next_observation", named)),
-                ("next_mask", np.uint8, (masked,)),
-            ],
-        )
+        self._rows = np.zeros(capacity, naming_row(self._stack, masked))
         self.added = 0
         self._frames: dict[int, bytes] = {}
         self._oldest = self._next = 0
-        self._dictionary = b""
+        self._dictionary = dictionary
         self._compressed = 0
 
     def __len__(self) -> int:
@@ -102,12 +98,28 @@ class FrameReplay:
         next_mask: np.ndarray | None = None,
     ) -> None:
         """Adds one row; see `Batch` for what the columns mean, and `Replay.add` for masks."""
-        place = self.added % len(self._rows)
         mask = 0 if next_mask is None else next_mask
-        self._rows[place] = (observation.frames, action, reward, discount, following.frames, mask)
-        self.added += 1
-        if self.added > len(self._rows):
-            self._forget(int(self._rows["observation"][self.added % len(self._rows)].min()))
+        row = (observation.frames, action, reward, discount, following.frames, mask)
+        self._rows[self.added % len(self._rows)] = row
+        self._count()
+
+    def extend(self, rows: bytes, frames: Sequence[bytes]) -> None:
+        """Adds rows and the frames that they name, which `squeezed` has compressed.
+
+        Args:
+            rows: as `naming_row` lays them out; frames are numbered from 0, in the order in which
+                rows name them.
+            frames: every frame that is named.
+        """
+        start = self._next
+        for frame in frames:
+            self._put(frame)
+        for row in np.frombuffer(rows, self._rows.dtype):
+            place = self.added % len(self._rows)
+            self._rows[place] = row
+            for column in ("observation", "next_observation"):
+                self._rows[column][place] += start
+            self._count()
 
     def name(self, kept: Stack) -> np.ndarray:
         """Returns a kept observation as a checkpoint holds it: the numbers of its frames."""
@@ -179,8 +191,9 @@ class FrameReplay:
         if not self._dictionary and frame.any():
             # The first frame that shows something: most of a game looks a little like it.
             self._dictionary = frame.tobytes()
-        squeeze = zlib.compressobj(_LEVEL, zdict=self._dictionary)
-        data = squeeze.compress(frame.tobytes()) + squeeze.flush()
+        return self._put(squeezed(frame, self._dictionary))
+
+    def _put(self, data: bytes) -> int:
         self._frames[self._next] = data
         self._compressed += len(data)
         self._next += 1
@@ -190,8 +203,32 @@ class FrameReplay:
         expand = zlib.decompressobj(zdict=self._dictionary)
         return np.frombuffer(expand.decompress(self._frames[number]), np.uint8).reshape(self._image)
 
+    def _count(self) -> None:
+        """Takes note of a new row, and forgets the frames that only the one before it named."""
+        self.added += 1
+        if self.added > len(self._rows):
+            self._forget(int(self._rows["observation"][self.added % len(self._rows)].min()))
+
     def _forget(self, oldest: int) -> None:
         """Drops all frames before one that is still named."""
         for number in range(self._oldest, oldest):
             self._compressed -= len(self._frames.pop(number))
         self._oldest = max(self._oldest, oldest)
+
+
+def squeezed(frame: np.ndarray, dictionary: bytes) -> bytes:
+    """Returns a frame as a replay holds it."""
+    squeeze = zlib.compressobj(_LEVEL, zdict=dictionary)
+    return squeeze.compress(frame.tobytes()) + squeeze.flush()
+
+
+def naming_row(stack: int, masked: int) -> np.dtype:
+    """Returns the columns of a row that names its frames, `stack` of them an observation."""
+    named = np.dtype((np.int64, (stack,)))
+    return np.dtype(
+        [
+            *(("observation", named), ("action", np.int32), ("reward", np.float32)),
+            *(("discount", np.float32), ("next_observation", named)),
+            ("next_mask", np.uint8, (masked,)),
+        ]
+    )
