@@ -42,6 +42,8 @@ def connected(address: str, processes: int) -> Iterator[None]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address == "local":
+        # A busy machine takes longer to start it than Ray would wait.
+        os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")
         # As many as there are processes: how they share the cores is the system's business.
         os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # It listens to this machine alone.
         ray.init(
