@@ -119,7 +119,7 @@ class HistoryClient:
         return self._fetched[1]
 
 
-class OwnChoice:
+class OwnChoice(Rule):
     """Restarts by the actor's own counts: B keys come from the history, then one snapshot."""
 
     def __init__(self, rule: Rule, history: HistoryClient):
@@ -148,7 +148,7 @@ class OwnChoice:
         """Takes nothing."""
 
 
-class SharedChoice:
+class SharedChoice(Rule):
     """Restarts where the history says, by the counts that all actors share."""
 
     def __init__(self, history: HistoryClient, values: Values):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from uflp import spaces
 from uflp.distributed.crew import Crew
 from uflp.distributed.desk import Desk
 from uflp.distributed.faults import Faults
@@ -141,7 +142,9 @@ class ClusterRun:
         # Enough that no actor waits for the learner's next call, nor the learner for theirs.
         slack = 2 * cluster.actors * cluster.chunk + 2 * cluster.parameter_period * loop.sgd_period
         least = loop.min_replay or loop.learning_batch
-        return Flow(loop.sgd_period, least, slack, learns=self.settings.agent != "random")
+        space, actions = self.simulator.observation_space, self.simulator.action_space
+        agent = self.settings.learner.make(space, spaces.actions(actions))
+        return Flow(loop.sgd_period, least, slack, learns=agent.target != "none")
 
     def _dictionary(self) -> bytes:
         """Returns a frame that others look like, for all who compress them."""
