@@ -29,9 +29,9 @@ class Parameters(NamedTuple):
     version: int = 0
     source: Any = None
 
-    def leaves(self) -> list[np.ndarray | None]:
-        """Returns the learner's arrays; see `published`."""
-        leaves: list[np.ndarray | None] = ray.get(self.source)
+    def leaves(self) -> list[np.ndarray | None] | None:
+        """Returns the learner's arrays, see `published`; None if they cannot be had any more."""
+        leaves: list[np.ndarray | None] | None = ray.get(self.source)
         return leaves
 
 
@@ -75,6 +75,8 @@ class Values:
         try:
             published = self.parameters.leaves()
         except RayError:
+            published = None
+        if published is None:
             return  # Lost with the machine that had them: the next broadcast is on its way.
         self._learner = updated(self._learner, published)
         self._version = self.parameters.version
