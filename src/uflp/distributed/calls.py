@@ -7,7 +7,7 @@ from collections import deque
 from typing import Any, Protocol
 
 import ray
-from ray.exceptions import RayTaskError
+from ray.exceptions import RayError, RayTaskError
 
 from uflp.types import RunError
 
@@ -71,3 +71,5 @@ def get(answers: Any) -> Any:
         if isinstance(error.cause, RunError):
             raise error.cause from None
         raise
+    except RayError as error:
+        raise RunError(f"a part of the run is gone for good: {error}") from error

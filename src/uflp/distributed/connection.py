@@ -6,13 +6,18 @@ import contextlib
 import logging
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from types import ModuleType
 
 from uflp.types import UsageError
 
 _PATIENCE = 10.0
-"""Seconds that an address has to answer."""
+"""Seconds that an address has to answer at all."""
+
+_HEALTH = 18.0
+"""Further seconds that what answers has to show that it is Ray."""
 
 _LOCAL_STORE = 200 * 2**20
 """Bytes of Ray's object store on one machine: parameters, samples, and what is under way."""
@@ -42,6 +47,8 @@ def connected(address: str, processes: int) -> Iterator[None]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address == "local":
+        # A busy machine takes longer to start it than Ray would wait.
+        os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")
         # As many as there are processes: how they share the cores is the system's business.
         os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # It listens to this machine alone.
         ray.init(
@@ -71,7 +78,7 @@ def connected(address: str, processes: int) -> Iterator[None]:
 
 
 def _probe(address: str) -> None:
-    """Makes sure that something listens: Ray itself would keep trying for minutes."""
+    """Makes sure that a cluster listens: Ray itself would keep trying for minutes."""
     if address == "auto":
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")
@@ -81,6 +88,13 @@ def _probe(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
     except (OSError, OverflowError) as error:
         raise UsageError(f"no Ray cluster answers at {address!r}: {error}") from error
+    if address.startswith("ray://"):
+        return
+    check = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
+    try:
+        subprocess.run(check, timeout=_HEALTH, check=True, capture_output=True)
+    except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
+        raise UsageError(f"what answers at {address!r} is no Ray cluster") from error
 
 
 def _first(error: BaseException) -> str:

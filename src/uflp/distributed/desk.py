@@ -33,6 +33,9 @@ _SILENCE = 600.0
 _BACKUP = 30.0
 """Seconds from one copy of the learner to the next: one that is killed comes back as the last."""
 
+_BROADCAST = 0.05
+"""Seconds from one broadcast of the parameters to the next, at least."""
+
 _LATELY = 15.0
 """Seconds after which an actor that has not answered counts as gone."""
 
@@ -69,6 +72,7 @@ class Desk:
         self._unpublished = 0
         self._backup: State | None = None
         self._next_backup = time.monotonic() + _BACKUP
+        self._next_broadcast = 0.0
         self._answered = [0.0] * cluster.actors
         self._evaluated = 0
         self._ended = False
@@ -135,7 +139,10 @@ class Desk:
 
     def _learn(self, steps: int, observation: Any = None, publish: bool | None = None) -> Any:
         if publish is None:
-            publish = self._unpublished + steps >= self._cluster.parameter_period
+            enough = self._unpublished + steps >= self._cluster.parameter_period
+            publish = enough and time.monotonic() >= self._next_broadcast
+        if publish:
+            self._next_broadcast = time.monotonic() + _BROADCAST
         lesson = Lesson(steps, self._taken, self._flow.queries, observation, publish)
         answer, parameters = self._crew.learner.learn.options(num_returns=2).remote(lesson)
         self._parameters_to_come = parameters if publish else None

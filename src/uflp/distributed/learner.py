@@ -11,7 +11,7 @@ import numpy as np
 from uflp import spaces
 from uflp.agents.compute import configure
 from uflp.distributed.messages import Learned, Lesson
-from uflp.distributed.parameters import initial_learner
+from uflp.distributed.parameters import initial_learner, published, read_by_predict
 from uflp.distributed.replay import Sampler
 from uflp.memory.replay import layout_of_row
 from uflp.networks.parameters import loaded_tree, saved_tree
@@ -39,11 +39,12 @@ class Learner:
         row = layout_of_row(space, simulator.mask_size)
         agent, self._learn_and_look = compiled(settings.learner, space, actions, row)
         self._learner = initial_learner(agent, settings.seed)
+        self._read = read_by_predict(agent, self._learner, space)
         self._replay = replay
         self._randomness = Randomness(settings.seed)
         self._steps = 0
 
-    def learn(self, lesson: Lesson) -> tuple[Learned, list[np.ndarray] | None]:
+    def learn(self, lesson: Lesson) -> tuple[Learned, list[np.ndarray | None] | None]:
         """Takes SGD steps; returns what came of them, and the parameters if they are wanted."""
         if self._steps != lesson.taken:
             return Learned([], None, True, os.getpid()), None
@@ -67,8 +68,8 @@ class Learner:
         looked = None
         if values is not None and lesson.observation is not None:
             looked = np.array(values)
-        leaves = self._leaves(lesson.queries) if lesson.publish else None
-        return Learned(losses, looked, False, os.getpid()), leaves
+        parameters = self._parameters(lesson.queries) if lesson.publish else None
+        return Learned(losses, looked, False, os.getpid()), parameters
 
     def state(self) -> State:
         """Returns the learner, and how many steps it has taken."""
@@ -83,8 +84,8 @@ class Learner:
         uniforms = self._randomness.uniforms("replay", step, self._batch)
         return self._replay.order(step, uniforms)
 
-    def _leaves(self, queries: int) -> list[np.ndarray]:
-        leaves: list[np.ndarray] = saved_tree(self._learner)["leaves"]
-        if not all(np.isfinite(leaf).all() for leaf in leaves):
+    def _parameters(self, queries: int) -> list[np.ndarray | None]:
+        arrays = published(self._learner, self._read)
+        if not all(array is None or np.isfinite(array).all() for array in arrays):
             raise BadNumberError(f"a parameter was not finite at query {queries}")
-        return leaves
+        return arrays

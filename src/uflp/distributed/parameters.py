@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import gymnasium
 import numpy as np
 import ray
 from ray.exceptions import RayError
@@ -11,7 +12,6 @@ from ray.exceptions import RayError
 from uflp import spaces
 from uflp.agents.compute import configure
 from uflp.memory.replay import layout_of_row
-from uflp.networks.parameters import loaded_tree
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
 from uflp.training.compiled import compiled, predict
@@ -30,9 +30,9 @@ class Parameters(NamedTuple):
     version: int = 0
     source: Any = None
 
-    def leaves(self) -> list[np.ndarray]:
-        """Returns the learner's arrays."""
-        leaves: list[np.ndarray] = ray.get(self.source)
+    def leaves(self) -> list[np.ndarray | None] | None:
+        """Returns the learner's arrays, see `published`; None if they cannot be had any more."""
+        leaves: list[np.ndarray | None] | None = ray.get(self.source)
         return leaves
 
 
@@ -75,10 +75,12 @@ class Values:
         if self._version == self.parameters.version:
             return
         try:
-            leaves = self.parameters.leaves()
+            published = self.parameters.leaves()
         except RayError:
+            published = None
+        if published is None:
             return  # Lost with the machine that had them: the next broadcast is on its way.
-        self._learner = loaded_tree({"leaves": leaves}, self._learner)
+        self._learner = updated(self._learner, published)
         self._version = self.parameters.version
 
 
@@ -87,3 +89,35 @@ def initial_learner(agent: Any, seed: int) -> Any:
     import jax
 
     return agent.init(jax.random.key(Randomness(seed).integer("agent")))
+
+
+def read_by_predict(agent: Any, learner: Any, space: gymnasium.Space) -> list[bool]:
+    """Returns which of a learner's arrays decide its action values.
+
+    Those of the optimiser and of the target network do not, and are most of all.
+    """
+    import jax
+    from jax.interpreters.partial_eval import dce_jaxpr
+
+    shape, dtype = spaces.layout(space)
+    traced = jax.make_jaxpr(agent.predict)(learner, np.zeros((1, *shape), dtype)).jaxpr
+    _, used = dce_jaxpr(traced, [True] * len(traced.outvars))
+    return list(used[: len(jax.tree.leaves(learner))])
+
+
+def published(learner: Any, read: list[bool]) -> list[np.ndarray | None]:
+    """Returns the arrays of a learner that are read, and None for each of the others."""
+    import jax
+
+    pairs = zip(jax.tree.leaves(learner), read, strict=True)
+    return [np.asarray(leaf) if wanted else None for leaf, wanted in pairs]
+
+
+def updated(learner: Any, arrays: list[np.ndarray | None]) -> Any:
+    """Returns a learner with what was published in the place of its own arrays."""
+    import jax
+
+    leaves, tree = jax.tree.flatten(learner)
+    pairs = zip(leaves, arrays, strict=True)
+    new = [leaf if array is None else jax.numpy.array(array) for leaf, array in pairs]
+    return jax.tree.unflatten(tree, new)

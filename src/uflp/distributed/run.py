@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from uflp import spaces
 from uflp.distributed.crew import Crew
 from uflp.distributed.desk import Desk
 from uflp.distributed.faults import Faults
@@ -144,11 +145,13 @@ class ClusterRun:
         cluster = self._cluster
         assert cluster.chunk is not None
         # Enough that no actor waits for the learner's next call, nor the learner for theirs.
+        space, actions = self.simulator.observation_space, self.simulator.action_space
+        agent = self.settings.learner.make(space, spaces.actions(actions))
         return Flow(
             self.settings.loop,
             queries=2 * cluster.actors * cluster.chunk,
             steps=2 * cluster.parameter_period,
-            learns=self.settings.agent != "random",
+            learns=agent.target != "none",
         )
 
     def _dictionary(self) -> bytes:

@@ -114,12 +114,13 @@ class FrameReplay:
         start = self._next
         for frame in frames:
             self._put(frame)
-        for row in np.frombuffer(rows, self._rows.dtype):
-            place = self.added % len(self._rows)
-            self._rows[place] = row
-            for column in ("observation", "next_observation"):
-                self._rows[column][place] += start
-            self._count()
+        new: np.ndarray = np.frombuffer(rows, self._rows.dtype).copy()
+        for column in ("observation", "next_observation"):
+            new[column] += start
+        last = self.added + len(new)
+        new = new[-len(self._rows) :]
+        self._rows[np.arange(last - len(new), last) % len(self._rows)] = new
+        self._count(last - self.added)
 
     def name(self, kept: Stack) -> np.ndarray:
         """Returns a kept observation as a checkpoint holds it: the numbers of its frames."""
@@ -203,9 +204,9 @@ class FrameReplay:
         expand = zlib.decompressobj(zdict=self._dictionary)
         return np.frombuffer(expand.decompress(self._frames[number]), np.uint8).reshape(self._image)
 
-    def _count(self) -> None:
-        """Takes note of a new row, and forgets the frames that only the one before it named."""
-        self.added += 1
+    def _count(self, rows: int = 1) -> None:
+        """Takes note of new rows, and forgets the frames that only those before them named."""
+        self.added += rows
         if self.added > len(self._rows):
             self._forget(int(self._rows["observation"][self.added % len(self._rows)].min()))
 
