@@ -9,6 +9,7 @@ import pytest
 
 from uflp.cli import app
 from uflp.cli.listing import LISTS
+from uflp.collection import RULES
 from uflp.experiments.resolve import resolve
 
 ROOT = Path(__file__).parent.parent
@@ -29,7 +30,8 @@ def test_every_command_in_the_readme_exists():
 
 def test_every_key_that_the_deviations_name_can_be_set():
     keys = set(re.findall(r"`([a-z]+_[a-z_]+)`", (ROOT / "docs" / "deviations.md").read_text()))
-    runs = [resolve("deep-sea"), resolve("deep-sea", uncertainty="rnd")]
+    runs = [resolve("deep-sea", overrides={"rule": name}) for name in RULES]
+    runs.append(resolve("deep-sea", uncertainty="rnd"))
     known = {key for run in runs for key in run.values()}
     assert keys and keys <= known
 

@@ -15,6 +15,7 @@ ale_py = pytest.importorskip("ale_py")
 
 from uflp.simulators import SIMULATORS, SnapshotError  # noqa: E402
 from uflp.simulators.atari import Atari, AtariSimulator  # noqa: E402
+from uflp.simulators.atari_places import PLACES  # noqa: E402
 from uflp.simulators.contract import check  # noqa: E402
 from uflp.types import UsageError  # noqa: E402
 
@@ -265,3 +266,36 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     with pytest.raises(UsageError, match=r"pip install 'uflp\[atari\]'"):
         Atari()
     assert "Atari" in SIMULATORS.summary("atari")  # so that `uflp list` works without it
+
+
+def test_the_pyramid_lies_as_its_rooms_do() -> None:
+    projection = PLACES["montezuma-revenge"].projection()
+    assert projection.shape == (4, 9) and projection.unit == "room"
+    # The first room is in the middle of the top floor, room 5 right below it.
+    places = np.array([1, 5, 0, 4, 3, 8, 15, 23])
+    cells = [divmod(int(cell), 9) for cell in projection.cells(places)]
+    assert cells == [(0, 4), (1, 4), (0, 3), (1, 3), (1, 2), (2, 1), (3, 0), (3, 8)]
+    assert len(set(projection.cells(np.arange(24)).tolist())) == 24
+    # None of these is a room, nor takes the place of one.
+    assert set(projection.cells(np.arange(24, 256)).tolist()) == {0}
+
+
+def test_a_place_goes_back_with_the_state_but_not_out_of_the_log() -> None:
+    # Of its own, since logs of the shared one are not taken back.
+    simulator, other = (Atari(game="montezuma-revenge").make(0) for _ in range(2))
+    simulator.reset(seed=0)
+    assert simulator.place(None) == 1
+    simulator._emulator.setRAM(3, 5)
+    snapshot = simulator.save()
+    simulator._log(0.0)
+    simulator.reset()
+    assert simulator.place(None) == 1 and simulator.metrics()["rooms"] == 2
+    simulator.restore(snapshot)
+    assert simulator.place(None) == 5
+    other.load_logs(simulator.logs())
+    assert other.metrics()["rooms"] == 2
+
+
+def test_where_no_place_is_told_there_is_no_map() -> None:
+    simulator = started("venture")
+    assert simulator.projection is None and "rooms" not in simulator.metrics()

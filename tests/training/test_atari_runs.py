@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,27 @@ def test_it_keeps_the_rooms_and_the_images_that_it_restarted_from(tmp_path: Path
     sheet = read_sheet(tmp_path / "run" / "restarted.npz")
     assert sheet.restarts.sum() == restarts and sheet.frames.shape[1:] == (84, 84)
     assert sheet.frames.any()
+
+
+def test_a_resumed_game_has_the_same_rooms_and_images() -> None:
+    pytest.importorskip("ale_py")
+    settings = resolve("atari/montezuma-revenge", agent="random", overrides=SHORT)
+    whole, first, second = (Run(settings) for _ in range(3))
+    list(whole.train())
+    states: list[Any] = []
+
+    def pause() -> None:
+        if first.queries == 35:
+            states.append(copy.deepcopy(first.state()))
+
+    list(first.train(pause))
+    second.load(states[0])
+    list(second.train())
+    for run in (first, second):
+        for ours, theirs in zip(run.whereabouts.records, whole.whereabouts.records, strict=True):
+            np.testing.assert_equal(ours.state(), theirs.state())
+    assert whole.whereabouts.restarted is not None
+    assert whole.whereabouts.restarted.sheet().restarts.sum() > 1
 
 
 def test_online_it_saves_nothing_but_still_counts_cells() -> None:

@@ -51,7 +51,7 @@ def _panels(plan: Plan, groups: Sequence[Group]) -> Figure:
         title = label_of(group.agent) if by_agent else title_of(group.preset)
         parts.setdefault(title, []).append(group)
     picture = new_figure((2 * SIZE[0] * 0.75, 2 * SIZE[1] * 0.72))
-    grid = picture.subplots(2, 2, sharex=True, sharey=by_agent).ravel()
+    grid = picture.subplots(2, 2, sharex=by_agent, sharey=by_agent).ravel()
     end = max(run.queries for group in groups for run in group.runs)
     for axes, (title, members) in zip(grid, parts.items(), strict=True):
         handles = draw(
@@ -61,14 +61,13 @@ def _panels(plan: Plan, groups: Sequence[Group]) -> Figure:
             column=plan.measure,
             y_label=measure_of(plan.measure),
             shades=scale_colours(len(members)) if by_agent else None,
-            until=end,
+            until=end if by_agent else None,
         )
+        axes.set_title(title, loc="left")
         if by_agent:
+            axes.label_outer()
             for handle, group in zip(handles, members, strict=True):
                 handle.set_label(group.variant)
-        axes.set_title(title, loc="left")
-        axes.label_outer(remove_inner_ticks=False)
-        axes.tick_params(labelleft=axes.get_subplotspec().is_first_col() or not by_agent)
     # One legend does for all panels: they show the same lines in the same colours.
     add_legend(picture, handles, "outside lower center")
     picture.suptitle(plan.title, x=0.01, ha="left", fontweight="bold")
@@ -99,7 +98,8 @@ def auc(plan: Plan, series: Sequence[Series]) -> Figure:
         handles.append(line)
     axes.set_xlabel(first)
     axes.set_ylabel(f"normalised AUC, {measure_of(plan.measure)}")
-    axes.set_title(plan.title, loc="left", fontweight="bold")
+    only = f" ({label_of(*own)})" if len(own) == 1 else ""
+    axes.set_title(f"{plan.title}{only}", loc="left", fontweight="bold")
     tidy(axes)
     add_legend(picture, handles)
     return picture

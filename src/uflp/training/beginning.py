@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from uflp.collection import Demonstrations, Lineage, Rollout
+from uflp.collection import Demonstrations, FailedRolloutError, Lineage, Rollout
 from uflp.collection.lineage import Segment
 from uflp.memory.history import saved_entries
 from uflp.simulators.base import Simulator, SnapshotError
@@ -32,8 +32,9 @@ def prepare(
                 if lineage is not None and actions is not None:
                     lineage.adopt(actions)
                 rollout.adopt(snapshot)
-        except SnapshotError as error:
-            raise UsageError(f"the history of {folder} cannot be restored: {error}") from error
+        except (SnapshotError, FailedRolloutError) as error:
+            reason = error.__cause__ or error
+            raise UsageError(f"the history of {folder} cannot be restored: {reason}") from error
     if loop.demonstrations is not None:
         demonstrations.read(Path(loop.demonstrations), simulator)
 

@@ -76,12 +76,12 @@ def train(
     if not checkpoint_seconds >= 0:
         raise UsageError(f"checkpoint_seconds must not be negative, not {checkpoint_seconds}")
     configure()
+    if settings.loop.keep_history and out is None:
+        raise UsageError("keep_history needs a run folder to keep it in")
     # The run first: parts that turn out not to fit together leave no folder behind.
     run = make_run(settings)
     if not resume:
         run.prepare()
-    if settings.loop.keep_history and out is None:
-        raise UsageError("keep_history needs a run folder to keep it in")
     goal = math.inf if stop_at_return is None else stop_at_return
     if out is None:
         rows: list[Row] = []

@@ -224,8 +224,10 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def _left(self, action: Any, seen: Any, reward: float, over: bool, cut: bool) -> None:
         """Tells the rule what happened in the state that was saved last."""
+        entry = self._entries[-1]
         transition = Transition(self._saved, action, reward, seen, over, cut)
-        self.memory.rule.left(self._entries[-1], transition)
+        if entry >= self.memory.history.oldest:  # other copies may have added more since
+            self.memory.rule.left(entry, transition)
         self._saved = None
 
     def _first_action(self, number: int | None) -> Any:

@@ -68,7 +68,7 @@ _DIST_SCORES = {**_DIST_SCALES, "laptop": Scale(1, _LAPTOP_DIST_VALUES, measure=
 
 ATARI_FIGURES: Mapping[str, Figure] = {
     "montezuma-ddqn": Figure(
-        title="Montezuma's Revenge: DDQN and DDQN-Intrinsic",
+        title="Montezuma's Revenge: DDQN",
         claim="local access improves the final return of DDQN by far with either uncertainty, and "
         "that of DDQN-Intrinsic a little",
         presets=(_MONTEZUMA,),
@@ -78,7 +78,7 @@ ATARI_FIGURES: Mapping[str, Figure] = {
         scales=_DDQN_SCORES,
     ),
     "montezuma-cells": Figure(
-        title="Montezuma's Revenge: cells that DDQN finds",
+        title="Montezuma's Revenge: cells, DDQN",
         claim="with local access more cells are found",
         presets=(_MONTEZUMA,),
         lines=(_DDQN_ONLINE, Line("ddqn", "local", "counts")),
@@ -88,7 +88,7 @@ ATARI_FIGURES: Mapping[str, Figure] = {
         home="montezuma-ddqn",
     ),
     "montezuma-cells-intrinsic": Figure(
-        title="Montezuma's Revenge: cells that DDQN-Intrinsic finds",
+        title="Montezuma's Revenge: cells, DDQN-Intrinsic",
         claim="with local access more cells are found; online, more than DDQN finds with local "
         "access, which has the better return all the same",
         presets=(_MONTEZUMA,),
