@@ -27,6 +27,7 @@ from uflp.simulators.gymnasium import GymnasiumSimulator
 from uflp.spaces import Frames
 from uflp.state import Rows
 from uflp.training.run import Run
+from uflp.training.wiring import make_value
 from uflp.types import Batch, Snapshot, Transition, UsageError
 from uflp.uncertainty.counts import Counts
 from uflp.uncertainty.covariance import Covariance
@@ -114,10 +115,9 @@ def test_a_run_never_takes_an_action_that_is_not_allowed(agent: str, more: dict[
 
 
 def test_the_value_of_a_state_is_that_of_its_best_allowed_action() -> None:
-    run = quick(agent="random")
-    run.predict = lambda seen: np.array([[[9.0, 1.0, 2.0, 3.0, 4.0]]])  # type: ignore[method-assign]
-    assert run._value(0, None) == 9
-    assert run._value(0, np.array([False, True, True, False, False])) == 2
+    value = make_value(lambda seen: np.array([[[9.0, 1.0, 2.0, 3.0, 4.0]]]))
+    assert value(0, None) == 9
+    assert value(0, np.array([False, True, True, False, False])) == 2
 
 
 def test_masks_that_allow_all_change_nothing() -> None:

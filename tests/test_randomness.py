@@ -73,3 +73,9 @@ def test_integers_for_other_libraries_differ_by_seed_and_stream() -> None:
     assert len(set(values)) == 40
     assert all(0 <= value < 2**32 for value in values)
     assert Randomness(4).integer("a") == values[8]
+
+
+def test_the_first_actor_draws_as_a_run_alone_and_others_otherwise() -> None:
+    drawn = [Randomness(4, actor).at("rollout", 7).random(2).tolist() for actor in range(3)]
+    assert drawn[0] == Randomness(4).at("rollout", 7).random(2).tolist()
+    assert drawn[0] != drawn[1] != drawn[2] != drawn[0]

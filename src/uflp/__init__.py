@@ -48,6 +48,8 @@ def train(
     checkpoint_seconds: float = 600.0,
     history_from: str | Path | None = None,
     demonstrations: str | Path | None = None,
+    ray: str | None = None,
+    actors: int = 2,
     **settings: Any,
 ) -> Result:
     """Trains an agent; the same as `uflp train` on the command line.
@@ -68,14 +70,17 @@ def train(
         checkpoint_seconds: wall-clock time from one checkpoint in the run folder to the next.
         history_from: folder of a run whose history this one begins with.
         demonstrations: file of episodes that the first rollouts play.
+        ray: spreads the run over processes: `local`, `auto` or an address; see docs/clusters.md.
+        actors: how many of them collect; only with `ray`.
         **settings: any key of the preset, such as `size=20` or `p_init=0.2`.
 
     Returns:
         The outcome: `summary`, `metrics` as arrays, and `to_dataframe()`.
     """
     # Imported here so that `import uflp` stays quick: this is what pulls in JAX.
+    from uflp.distributed.settings import ClusterSettings
+    from uflp.distributed.train import trainer
     from uflp.experiments.resolve import resolve
-    from uflp.training.train import train as run
 
     files = {"history_from": history_from, "demonstrations": demonstrations}
     # Whole paths, so that the record of the run holds wherever it is read.
@@ -88,7 +93,8 @@ def train(
         seed=seed,
         overrides=settings,
     )
-    return run(
+    cluster = None if ray is None else ClusterSettings(ray=ray, actors=actors)
+    return trainer(cluster)(
         resolved,
         out=None if out is None else Path(out),
         stop_at_return=stop_at_return,
@@ -115,11 +121,11 @@ def resume(
     Returns:
         The outcome of the whole run.
     """
-    from uflp.experiments.recorded import recorded
-    from uflp.training.train import train as run
+    from uflp.distributed.train import trainer
+    from uflp.experiments.recorded import recorded, recorded_cluster
 
     settings, stop_at_return = recorded(Path(folder))
-    return run(
+    return trainer(recorded_cluster(Path(folder)))(
         settings,
         out=Path(folder),
         stop_at_return=stop_at_return,

@@ -20,6 +20,8 @@ class Progress:
     def __init__(self, queries: int):
         self._queries = queries
         self._started = self._shown = time.monotonic()
+        self._outcome = "no evaluation yet"
+        self._status = ""
         self._bar: Bar | None = None
         if sys.stderr.isatty():
             self._bar = Bar(
@@ -48,14 +50,23 @@ class Progress:
 
     def row(self, row: dict[str, Any]) -> None:
         """Shows one row."""
-        text = f"return {row['eval_return_mean']:.3f}, {row['restarts']:,} restarts"
+        self._outcome = f"return {row['eval_return_mean']:.3f}, {row['restarts']:,} restarts"
+        rate = row["queries"] / (time.monotonic() - self._started)
+        self._show(row["queries"], self._status or f"{rate:,.0f} queries/s")
+
+    def status(self, queries: int, text: str) -> None:
+        """Shows how the parts of a run do that is spread over processes."""
+        self._status = text
+        self._show(queries, text)
+
+    def _show(self, queries: int, status: str) -> None:
         if self._bar is not None:
-            self._bar.update(self._task, completed=row["queries"], description=text)
+            text = f"{self._outcome}, {self._status}" if self._status else self._outcome
+            self._bar.update(self._task, completed=queries, description=text)
         elif time.monotonic() - self._shown >= _LINE_EVERY:
             self._shown = time.monotonic()
-            rate = row["queries"] / (self._shown - self._started)
             print(
-                f"{row['queries']:,} of {self._queries:,} queries, {text}, {rate:,.0f} queries/s",
+                f"{queries:,} of {self._queries:,} queries, {self._outcome}, {status}",
                 file=sys.stderr,
                 flush=True,
             )

@@ -15,10 +15,14 @@ _BLOCK = 64
 
 
 class Randomness:
-    """All the randomness of one run, addressed by stream name and number."""
+    """All the randomness of one run, addressed by stream name and number.
 
-    def __init__(self, seed: int):
+    Of several actors, each has its own; the first one's is that of a run without others.
+    """
+
+    def __init__(self, seed: int, actor: int = 0):
         self.seed = seed
+        self._actor = actor
         self._streams: dict[str, tuple[np.random.Generator, Any]] = {}
         self._blocks: dict[str, tuple[Any, np.ndarray]] = {}
 
@@ -52,5 +56,5 @@ class Randomness:
         return int(self._key(stream)[0] & 0xFFFFFFFF)
 
     def _key(self, stream: str) -> np.ndarray:
-        entropy = [self.seed, zlib.crc32(stream.encode())]
+        entropy = [self.seed, zlib.crc32(stream.encode()), *([self._actor] if self._actor else [])]
         return np.random.SeedSequence(entropy).generate_state(2, np.uint64)

@@ -151,3 +151,22 @@ def test_a_lineage_goes_on_from_its_state() -> None:
     assert again.best_score == 1000.0
     assert len(again) == len(lineage) == 10
     assert again.state()["actions"] == lineage.state()["actions"]
+
+
+def test_actors_go_on_from_each_others_entries_by_hand() -> None:
+    lineage = Lineage()
+    lineage.begin(None, actor=0)
+    lineage.begin(None, actor=1)
+    lineage.stepped(b"ab", 0.0, actor=0)
+    lineage.stepped(b"xy", 0.0, actor=1)
+    lineage.added(0, oldest=0, actor=0)
+    lineage.begin(0, actor=1)  # leaves its own actions behind
+    lineage.stepped(b"c", 0.0, actor=0)
+    lineage.stepped(b"d", 3.0, actor=1)
+    assert lineage.best_actions() == b"abd"
+    saved = Lineage()
+    saved.load(lineage.state())
+    for one in (lineage, saved):
+        one.stepped(b"e", 4.0, actor=0)
+        assert one.best_actions() == b"abce"
+        assert one.knows(1) and not one.knows(2)

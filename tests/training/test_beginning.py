@@ -17,7 +17,6 @@ import uflp
 from uflp.collection import RULES, DemonstrationRecorder, Demonstrations
 from uflp.experiments.recorded import recorded
 from uflp.simulators.deep_sea import DeepSea
-from uflp.training.beginning import prepare
 from uflp.training.interruption import Interrupted
 from uflp.training.run import Run
 from uflp.training.settings import LoopSettings, RunSettings
@@ -36,7 +35,7 @@ def kept(tmp_path: Path) -> Path:
 
 def begun(settings: RunSettings) -> Run:
     run = Run(settings)
-    prepare(run)
+    run.prepare()
     return run
 
 
@@ -192,7 +191,7 @@ def test_a_run_is_resumed_amid_demonstrations_without_their_file(
     def begins(run: Run, settings: RunSettings) -> None:
         made(run, settings)
         if file.exists():
-            prepare(run)
+            run.prepare()
             file.unlink()
 
     monkeypatch.setattr(Run, "__init__", begins)

@@ -55,15 +55,6 @@ def test_samples_per_insert_are_never_off_by_a_step(
         assert -1e-6 <= owed <= batch * (1 + 1e-9)
 
 
-def test_collection_waits_for_a_learner_that_falls_behind() -> None:
-    pace = SamplesPerInsert(2.0, learning_batch=8, min_replay=100)
-    assert not pace.must_wait(50, 0, tolerance=20)
-    assert not pace.must_wait(110, 0, tolerance=20)
-    assert pace.must_wait(111, 0, tolerance=20)
-    assert not pace.must_wait(111, 1, tolerance=20)
-    assert pace.owed(111, 5) == -18
-
-
 def test_a_run_holds_the_rate_from_min_replay_on() -> None:
     # 150 rows come in after the 50 that learning waits for, four samples a step.
     for rate, steps in ((2.0, 75), (10.0, 375), (0.3, 11)):

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from uflp.cli.clusters import cluster_settings
 from uflp.cli.words import folder_name, read_overrides, sentence
 from uflp.types import UsageError
 
@@ -65,6 +66,25 @@ def train(
     force: Annotated[
         bool, typer.Option("--force", help="train even where restores are seen to go wrong")
     ] = False,
+    ray: Annotated[
+        str | None,
+        typer.Option(help="spread the run: local, auto (this machine's cluster), or HOST:PORT"),
+    ] = None,
+    actors: Annotated[int | None, typer.Option(help="processes that collect  [default: 2]")] = None,
+    gpu_learner: Annotated[bool, typer.Option(help="let the learner ask Ray for a GPU")] = False,
+    shared_counts: Annotated[
+        bool | None,
+        typer.Option(
+            "--shared-counts/--own-counts",
+            help="whether actors count together  [default: own, unless batch is all]",
+        ),
+    ] = None,
+    replay_shards: Annotated[
+        int | None, typer.Option(help="pieces of the replay  [default: 1]")
+    ] = None,
+    lock_step: Annotated[
+        bool, typer.Option(help="one actor in step with the learner: the numbers without --ray")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="end with the outcome as one line of JSON")
     ] = False,
@@ -80,7 +100,7 @@ def train(
 
     if resume is not None:
         _refuse_others(context)
-        outcome = _resume(resume, checkpoint_seconds)
+        outcome = _resume(resume, checkpoint_seconds, ray)
         if as_json:
             print(json.dumps(outcome), flush=True)
         return
@@ -90,6 +110,15 @@ def train(
         raise UsageError("--seed names one seed and --seeds a number of them: give one of the two")
     if seeds is not None and seeds < 1:
         raise UsageError(f"--seeds must be at least 1, not {seeds}")
+    cluster = cluster_settings(
+        ray,
+        seeds,
+        actors=actors,
+        gpu_learner=gpu_learner or None,
+        shared_counts=shared_counts,
+        replay_shards=replay_shards,
+        lock_step=lock_step or None,
+    )
     overrides = read_overrides(
         [*(set_ or []), *(settings or [])],
         queries=queries,
@@ -111,7 +140,7 @@ def train(
     if out is None:
         out = _new_folder(f"{folder_name(resolved.preset)}-{resolved.agent}-{resolved.access}")
     outcome = (
-        _train_one(resolved, out, stop_at_return, checkpoint_seconds)
+        _train_one(resolved, out, stop_at_return, checkpoint_seconds, cluster)
         if seeds is None
         else _train_many(resolved, seeds, out, stop_at_return)
     )
@@ -136,19 +165,20 @@ def _refuse_others(context: typer.Context) -> None:
     for parameter in context.command.params:
         source = context.get_parameter_source(str(parameter.name))
         given = source is not None and source.name == "COMMANDLINE"
-        if given and parameter.name not in ("resume", "checkpoint_seconds", "as_json"):
+        if given and parameter.name not in (*("resume", "checkpoint_seconds", "as_json", "ray"),):
             name = parameter.opts[0] if parameter.param_type_name == "option" else parameter.name
             raise UsageError(f"--resume keeps the settings of the run: leave out {name}")
 
 
-def _resume(folder: Path, checkpoint_seconds: float) -> dict[str, Any]:
-    from uflp.experiments.recorded import recorded
+def _resume(folder: Path, checkpoint_seconds: float, ray: str | None) -> dict[str, Any]:
+    from uflp.experiments.recorded import recorded, recorded_cluster
     from uflp.experiments.seeds import SEEDS, resume_seeds
 
     if (folder / SEEDS).exists():
         return _show(resume_seeds(folder), folder)
     settings, stop_at_return = recorded(folder)
-    return _train_one(settings, folder, stop_at_return, checkpoint_seconds, resume=True)
+    cluster = recorded_cluster(folder, ray)
+    return _train_one(settings, folder, stop_at_return, checkpoint_seconds, cluster, resume=True)
 
 
 def _train_one(
@@ -156,12 +186,14 @@ def _train_one(
     out: Path,
     stop_at_return: float | None,
     checkpoint_seconds: float,
+    cluster: Any = None,
     resume: bool = False,
 ) -> dict[str, Any]:
+    from uflp.distributed.train import trainer
     from uflp.progress import Progress
-    from uflp.training.train import train as run
 
     with Progress(settings.loop.queries) as progress:
+        run = trainer(cluster, progress.status)
         result = run(
             settings,
             out=out,

@@ -28,8 +28,18 @@ class Segment(NamedTuple):
     actions: bytes
 
 
+class Place:
+    """Where one actor is: the last snapshot behind it, and the actions since."""
+
+    def __init__(self, last: Segment, since: bytes = b""):
+        self.last = last
+        self.since = bytearray(since)
+
+
 class Lineage:
     """The lineages of all snapshots in a history, and that of the best screen score.
+
+    Several actors may add to one history; where there is one, it is number 0.
 
     Attributes:
         best_score: the highest screen score so far, at least 0.
@@ -40,52 +50,57 @@ class Lineage:
         self._best = Segment(None, b"")
         self._of: dict[int, Segment] = {}
         self._oldest = 0
-        self._last = Segment(None, b"")
-        self._since = bytearray()
+        self._places: dict[int, Place] = {}
 
     def __len__(self) -> int:
         """Returns how many snapshots have their lineage here."""
         return len(self._of)
 
-    def begin(self, entry: int | None) -> None:
-        """Goes to an entry of the history, or to the initial state."""
-        self._last = Segment(None, b"") if entry is None else self._of[entry]
-        self._since.clear()
+    def knows(self, actor: int) -> bool:
+        """Returns whether an actor has said where it began."""
+        return actor in self._places
 
     def segment(self, entry: int) -> Segment:
         """Returns what leads to an entry."""
         return self._of[entry]
 
+    def begin(self, entry: int | None, actor: int = 0) -> None:
+        """Goes to an entry of the history, or to the initial state."""
+        self._places[actor] = Place(Segment(None, b"") if entry is None else self._of[entry])
+
     def adopt(self, segment: Segment) -> None:
         """Goes to a state that another history knew the way to."""
-        self._last = segment
-        self._since.clear()
+        self._places[0] = Place(segment)
 
-    def stepped(self, executed: bytes, score: float) -> None:
+    def stepped(self, executed: bytes, score: float, actor: int = 0) -> None:
         """Takes note of the actions of a step's frames, and of the screen score after it."""
-        self._since += executed
+        place = self._places[actor]
+        place.since += executed
         if score > self.best_score:
             self.best_score = score
-            self._best = Segment(self._last, bytes(self._since))
+            self._best = Segment(place.last, bytes(place.since))
 
-    def added(self, entry: int, oldest: int) -> None:
+    def added(self, entry: int, oldest: int, actor: int = 0) -> None:
         """Learns that the present state is a new entry of a history, and which is its oldest."""
-        if self._since:
-            self._last = Segment(self._last, bytes(self._since))
-            self._since.clear()
-        self._of[entry] = self._last
+        place = self._places[actor]
+        if place.since:
+            place.last = Segment(place.last, bytes(place.since))
+            place.since.clear()
+        self._of[entry] = place.last
         while self._oldest < oldest:
             del self._of[self._oldest]
             self._oldest += 1
 
     def state(self) -> State:
         """Returns all segments, each after the one before it, and which of them are of what."""
-        ends = [self._best, self._last, *self._of.values()]
+        lasts = [place.last for place in self._places.values()]
+        ends = [self._best, *lasts, *self._of.values()]
         segments, places = _ordered(ends)
         return {
             "best_score": self.best_score,
             "oldest": self._oldest,
-            "since": bytes(self._since),
+            "actors": list(self._places),
+            "since": [bytes(place.since) for place in self._places.values()],
             "before": np.array([places[id(segment.before)] for segment in segments], np.int64),
             "sizes": np.array([len(segment.actions) for segment in segments], np.int64),
             "actions": b"".join(segment.actions for segment in segments),
@@ -102,11 +117,13 @@ class Lineage:
             before = None if place < 0 else segments[place]
             segments.append(Segment(before, state["actions"][start : start + size]))
             start += size
-        self._best, self._last, *live = (segments[place] for place in state["ends"].tolist())
+        actors = state["actors"]
+        self._best, *ends = (segments[place] for place in state["ends"].tolist())
         self.best_score = float(state["best_score"])
         self._oldest = number(state, "oldest")
-        self._of = dict(enumerate(live, start=self._oldest))
-        self._since = bytearray(state["since"])
+        self._of = dict(enumerate(ends[len(actors) :], start=self._oldest))
+        places = [Place(*place) for place in zip(ends, state["since"], strict=False)]
+        self._places = dict(zip(actors, places, strict=True))
 
     def best_actions(self) -> bytes:
         """Returns the action of every frame from the initial state to the best screen score."""

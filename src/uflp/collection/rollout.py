@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from uflp.collection.acting import Actor
 from uflp.collection.demonstrations import Demonstrations
-from uflp.collection.lineage import Lineage, Segment
 from uflp.collection.rules import Rule, Start
-from uflp.memory import History
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
 from uflp.state import State, number
@@ -19,6 +17,37 @@ from uflp.types import Snapshot, Transition
 from uflp.uncertainty.base import Uncertainty
 
 T = TypeVar("T")
+
+
+class Past(Protocol):
+    """A history, seen from here; it may be elsewhere.
+
+    Attributes:
+        oldest: number of the oldest entry.
+        newest: number of the newest.
+    """
+
+    oldest: int
+    newest: int
+
+    def add(self, snapshot: Snapshot, key: Any, mask: np.ndarray | None) -> int:
+        """Adds a snapshot, and returns its number."""
+
+    def fetch(self, entry: int) -> Snapshot | None:
+        """Returns the snapshot of an entry, None if it has been evicted."""
+
+
+class Ancestry(Protocol):
+    """A lineage, seen from here."""
+
+    def begin(self, entry: int | None) -> None:
+        """Goes to an entry of the history, or to the initial state."""
+
+    def stepped(self, executed: bytes, score: float) -> None:
+        """Takes note of the actions of a step's frames, and of the screen score after it."""
+
+    def added(self, entry: int, oldest: int) -> None:
+        """Learns that the present state is a new entry of a history, and which is its oldest."""
 
 
 class FailedRolloutError(Exception):
@@ -41,13 +70,13 @@ class Rollout:
         actor: Actor,
         randomness: Randomness,
         *,
-        history: History | None,
+        history: Past | None,
         uncertainty: Uncertainty | None,
         rule: Rule | None,
         checkpoint_period: int = 1,
         limit: int | None = None,
         intrinsic_scale: float = 0.0,
-        lineage: Lineage | None = None,
+        lineage: Ancestry | None = None,
         demonstrations: Demonstrations | None = None,
     ):
         """Makes the means of collection.
@@ -89,16 +118,13 @@ class Rollout:
         """Whether the next rollout plays a demonstration."""
         return self.rollouts < len(self._demonstrations)
 
-    def adopt(self, snapshot: Snapshot, actions: Segment | None) -> None:
-        """Adds a snapshot that another run has left to the history.
+    def adopt(self, snapshot: Snapshot) -> None:
+        """Adds a snapshot that another run has left to the history; the lineage is there already.
 
         Args:
             snapshot: of a simulator with the same stamp.
-            actions: what led to it, where that is known.
         """
         observation, _ = self._simulator.restore(snapshot)
-        if self._lineage is not None and actions is not None:
-            self._lineage.adopt(actions)
         self._key = self._key_of(observation)
         self._remember()
 

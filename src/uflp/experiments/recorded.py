@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.resolve import resolve
 from uflp.training.records import CONFIG, as_json, completed
 from uflp.training.settings import RunSettings
@@ -18,6 +19,25 @@ def recorded(folder: Path) -> tuple[RunSettings, float | None]:
     if config is None:
         raise UsageError(f"{folder} is not a run folder: it has no readable {CONFIG}")
     return resolved(config, folder / CONFIG)
+
+
+def recorded_cluster(folder: Path, ray: str | None = None) -> ClusterSettings | None:
+    """Returns how the run in a folder is spread, None if it is not.
+
+    Args:
+        folder: of the run.
+        ray: where to go on, instead of where it was.
+    """
+    spread = (read_object(folder / CONFIG) or {}).get("cluster")
+    if spread is None:
+        if ray is not None:
+            raise UsageError(f"{folder} holds a run of one process: leave out --ray")
+        return None
+    try:
+        cluster = ClusterSettings(**spread)
+    except TypeError as error:
+        raise UsageError(f"{folder / CONFIG} does not say how its run is spread") from error
+    return cluster if ray is None else cluster.at(ray)
 
 
 def resolved(config: dict[str, Any], path: Path) -> tuple[RunSettings, float | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,11 +11,13 @@ import gymnasium
 import numpy as np
 
 from uflp.memory.replay import layout_of_row
-from uflp.spaces import Frames
+from uflp.spaces import Frames, channel_axis
 from uflp.state import Block, Rows, State, StateError, spans
 from uflp.types import UsageError
 
 _LEVEL = 1
+_LARGE = 4096
+"""Bytes of an image from which on it is worth compressing, and storing once."""
 # What the places of one frame take beside its data: a bytes object, and its slot in the table.
 _OBJECT = 100
 
@@ -44,33 +46,27 @@ class FrameReplay:
         added: rows so far, also those that were overwritten.
     """
 
-    def __init__(self, space: gymnasium.Space, capacity: int, masked: int = 0):
+    def __init__(
+        self, space: gymnasium.Space, capacity: int, masked: int = 0, dictionary: bytes = b""
+    ):
         """Makes an empty replay.
 
         Args:
             space: `Frames`, or a Box of uint8 whose observations are one frame each.
             capacity: rows; the oldest is overwritten when all are in use.
             masked: A, the actions that a mask speaks of; 0 keeps no masks.
+            dictionary: a frame that most look like, as those have it who compress them elsewhere;
+                the first one that shows something if none is given.
         """
         if capacity < 1:
             raise UsageError(f"a replay needs room for at least 1 row, not {capacity}")
-        assert space.shape is not None
-        shape = space.shape if isinstance(space, Frames) else (1, *space.shape)
         self.row = layout_of_row(space, masked)
-        self._stack, *self._image = shape
-        named = np.dtype((np.int64, (self._stack,)))
-        self._rows = np.zeros(
-            capacity,
-            [
-                *(("observation", named), ("action", np.int32), ("reward", np.float32)),
-                *(("discount", np.float32), ("next_observation", named)),
-                ("next_mask", np.uint8, (masked,)),
-            ],
-        )
+        self._stack, *self._image = frames_of(space)
+        self._rows = np.zeros(capacity, naming_row(self._stack, masked))
         self.added = 0
         self._frames: dict[int, bytes] = {}
         self._oldest = self._next = 0
-        self._dictionary = b""
+        self._dictionary = dictionary
         self._compressed = 0
 
     def __len__(self) -> int:
@@ -105,12 +101,29 @@ class FrameReplay:
         next_mask: np.ndarray | None = None,
     ) -> None:
         """Adds one row; see `Batch` for what the columns mean, and `Replay.add` for masks."""
-        place = self.added % len(self._rows)
         mask = 0 if next_mask is None else next_mask
-        self._rows[place] = (observation.frames, action, reward, discount, following.frames, mask)
-        self.added += 1
-        if self.added > len(self._rows):
-            self._forget(int(self._rows["observation"][self.added % len(self._rows)].min()))
+        row = (observation.frames, action, reward, discount, following.frames, mask)
+        self._rows[self.added % len(self._rows)] = row
+        self._count()
+
+    def extend(self, rows: bytes, frames: Sequence[bytes]) -> None:
+        """Adds rows and the frames that they name, which `squeezed` has compressed.
+
+        Args:
+            rows: as `naming_row` lays them out; frames are numbered from 0, in the order in which
+                rows name them.
+            frames: every frame that is named.
+        """
+        start = self._next
+        for frame in frames:
+            self._put(frame)
+        new: np.ndarray = np.frombuffer(rows, self._rows.dtype).copy()
+        for column in ("observation", "next_observation"):
+            new[column] += start
+        last = self.added + len(new)
+        new = new[-len(self._rows) :]
+        self._rows[np.arange(last - len(new), last) % len(self._rows)] = new
+        self._count(last - self.added)
 
     def name(self, kept: Stack) -> np.ndarray:
         """Returns a kept observation as a checkpoint holds it: the numbers of its frames."""
@@ -182,8 +195,9 @@ class FrameReplay:
         if not self._dictionary and frame.any():
             # The first frame that shows something: most of a game looks a little like it.
             self._dictionary = frame.tobytes()
-        squeeze = zlib.compressobj(_LEVEL, zdict=self._dictionary)
-        data = squeeze.compress(frame.tobytes()) + squeeze.flush()
+        return self._put(squeezed(frame, self._dictionary))
+
+    def _put(self, data: bytes) -> int:
         self._frames[self._next] = data
         self._compressed += len(data)
         self._next += 1
@@ -193,8 +207,44 @@ class FrameReplay:
         expand = zlib.decompressobj(zdict=self._dictionary)
         return np.frombuffer(expand.decompress(self._frames[number]), np.uint8).reshape(self._image)
 
+    def _count(self, rows: int = 1) -> None:
+        """Takes note of new rows, and forgets the frames that only those before them named."""
+        self.added += rows
+        if self.added > len(self._rows):
+            self._forget(int(self._rows["observation"][self.added % len(self._rows)].min()))
+
     def _forget(self, oldest: int) -> None:
         """Drops all frames before one that is still named."""
         for number in range(self._oldest, oldest):
             self._compressed -= len(self._frames.pop(number))
         self._oldest = max(self._oldest, oldest)
+
+
+def squeezed(frame: np.ndarray, dictionary: bytes) -> bytes:
+    """Returns a frame as a replay holds it."""
+    squeeze = zlib.compressobj(_LEVEL, zdict=dictionary)
+    return squeeze.compress(frame.tobytes()) + squeeze.flush()
+
+
+def has_frames(space: gymnasium.Space) -> bool:
+    """Returns whether observations are best stored frame by frame: stacks, and large images."""
+    large = channel_axis(space) is not None and np.prod(space.shape or ()) >= _LARGE
+    return bool(large) or isinstance(space, Frames)
+
+
+def frames_of(space: gymnasium.Space) -> tuple[int, ...]:
+    """Returns the shape of an observation as K frames, [K, ...]."""
+    assert space.shape is not None
+    return space.shape if isinstance(space, Frames) else (1, *space.shape)
+
+
+def naming_row(stack: int, masked: int) -> np.dtype:
+    """Returns the columns of a row that names its frames, `stack` of them an observation."""
+    named = np.dtype((np.int64, (stack,)))
+    return np.dtype(
+        [
+            *(("observation", named), ("action", np.int32), ("reward", np.float32)),
+            *(("discount", np.float32), ("next_observation", named)),
+            ("next_mask", np.uint8, (masked,)),
+        ]
+    )

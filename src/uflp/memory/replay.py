@@ -76,6 +76,14 @@ class Replay:
         )
         self.added += 1
 
+    def extend(self, rows: bytes) -> None:
+        """Adds rows as they lie in memory, in order."""
+        words = np.frombuffer(rows, np.uint32).reshape(-1, self._words.shape[1])
+        self.added += len(words)
+        words = words[-len(self._rows) :]
+        places = np.arange(self.added - len(words), self.added) % len(self._rows)
+        self._words[places] = words
+
     def sample(self, uniforms: np.ndarray) -> np.ndarray:
         """Draws one row for each of some numbers in [0, 1), as uint32 [B, words of a row].
 

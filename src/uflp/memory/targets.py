@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from uflp.memory.replay import Replay
 from uflp.state import State, Stateful
 from uflp.types import Transition
 
@@ -30,7 +29,7 @@ class Rows(Protocol):
         reward: float,
         discount: float,
         following: Any,
-        next_mask: np.ndarray | None,
+        next_mask: np.ndarray | None = None,
         /,
     ) -> None:
         """Adds one row of observations that are kept."""
@@ -148,7 +147,7 @@ class MonteCarlo:
     Where a rollout was truncated, the value of the state it stopped in stands for the rest.
     """
 
-    def __init__(self, replay: Replay, discount: float, value: Value):
+    def __init__(self, replay: Rows, discount: float, value: Value):
         self._replay = replay
         self._discount = discount
         self._value = value

@@ -137,6 +137,13 @@ class AtariSimulator(Simulator):
         self._visited = set(logs["places"])
         self._best, self._best_by_bug = float(logs["best"]), float(logs["best_by_bug"])
 
+    def join_logs(self, logs: State) -> None:
+        """Takes note of what another simulator has seen."""
+        self._cells.update(logs["cells"].tolist())
+        self._visited.update(logs["places"])
+        self._best = max(self._best, float(logs["best"]))
+        self._best_by_bug = max(self._best_by_bug, float(logs["best_by_bug"]))
+
     def _reset(self, seed: int | None) -> tuple[np.ndarray, dict[str, Any]]:
         if seed is not None:
             self._noise.state = np.random.PCG64(seed).state

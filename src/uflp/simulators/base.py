@@ -9,7 +9,7 @@ from typing import Any, Literal
 import gymnasium
 import numpy as np
 
-from uflp import masks
+from uflp import masks, spaces
 from uflp.simulators.projection import Projection
 from uflp.state import State
 from uflp.types import Snapshot, UsageError
@@ -133,6 +133,11 @@ class Simulator(gymnasium.Env[Any, Any]):
                 self.restore(here, randomness="exact")
             self._running, self.screen_score = here is not None, score
 
+    @property
+    def mask_size(self) -> int:
+        """A, the actions that masks speak of; 0 where there are no masks."""
+        return spaces.actions(self.action_space) if self.masked else 0
+
     def place(self, observation: Any) -> Any:
         """Returns what `projection` takes of the present state, whose observation is given."""
         return observation
@@ -148,6 +153,9 @@ class Simulator(gymnasium.Env[Any, Any]):
     def load_logs(self, logs: State) -> None:
         """Takes the logs of an equal simulator."""
         self.replayed = logs["replayed"]
+
+    def join_logs(self, logs: State) -> None:
+        """Adds the logs of another simulator of the same run to its own, but for `replayed`."""
 
     def _data_of(self, snapshot: Snapshot) -> Any:
         """Returns a snapshot's data as `_save` gave it, if it is of this simulator and whole."""

@@ -7,29 +7,36 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from uflp.collection import FailedRolloutError, Lineage
+from uflp.collection import Demonstrations, FailedRolloutError, Lineage, Rollout
 from uflp.collection.lineage import Segment
 from uflp.memory.history import saved_entries
-from uflp.simulators.base import SnapshotError
+from uflp.simulators.base import Simulator, SnapshotError
 from uflp.training.checkpoints import Checkpoints
 from uflp.training.records import CHECKPOINT, HISTORY
-from uflp.training.run import Run
+from uflp.training.settings import LoopSettings
 from uflp.types import RunError, Snapshot, UsageError
 
 
-def prepare(run: Run) -> None:
+def prepare(
+    loop: LoopSettings,
+    simulator: Simulator,
+    rollout: Rollout,
+    lineage: Lineage | None,
+    demonstrations: Demonstrations,
+) -> None:
     """Gives a run that begins what its settings let it begin with: a history, demonstrations."""
-    loop = run.settings.loop
     if loop.history_from is not None:
         folder = Path(loop.history_from)
         try:
-            for snapshot, actions in kept_history(folder, run.simulator.stamp):
-                run.rollout.adopt(snapshot, actions)
+            for snapshot, actions in kept_history(folder, simulator.stamp):
+                if lineage is not None and actions is not None:
+                    lineage.adopt(actions)
+                rollout.adopt(snapshot)
         except (SnapshotError, FailedRolloutError) as error:
             reason = error.__cause__ or error
             raise UsageError(f"the history of {folder} cannot be restored: {reason}") from error
     if loop.demonstrations is not None:
-        run.demonstrations.read(Path(loop.demonstrations), run.simulator)
+        demonstrations.read(Path(loop.demonstrations), simulator)
 
 
 def kept_history(folder: Path, stamp: str) -> Iterator[tuple[Snapshot, Segment | None]]:

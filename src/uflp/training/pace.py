@@ -51,20 +51,7 @@ class SamplesPerInsert:
         self._learning_batch = learning_batch
         self._min_replay = min_replay
 
-    def owed(self, inserts: int, steps: int) -> float:
-        """Returns how many samples the learner is behind; negative where it is ahead."""
-        return (inserts - self._min_replay) * self._rate - steps * self._learning_batch
-
     def steps_due(self, queries: int, inserts: int, steps: int) -> int:
         """Returns how many SGD steps to take now."""
-        return max(0, math.floor(self.owed(inserts, steps) / self._learning_batch))
-
-    def must_wait(self, inserts: int, steps: int, tolerance: float) -> bool:
-        """Returns whether collection has to wait for a learner that runs beside it.
-
-        Args:
-            inserts: rows of replay added so far.
-            steps: SGD steps taken so far.
-            tolerance: samples that the learner may be behind.
-        """
-        return self.owed(inserts, steps) > tolerance
+        owed = (inserts - self._min_replay) * self._rate - steps * self._learning_batch
+        return max(0, math.floor(owed / self._learning_batch))

@@ -9,19 +9,18 @@ import math
 import os
 import platform
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from uflp.collection import Lineage
 from uflp.training.events import EventFile
 from uflp.training.lock import LOCK, Lock
-from uflp.training.run import Row
 from uflp.training.settings import RunSettings
 from uflp.training.state_file import sync_folder
+from uflp.training.trainable import Descent, Row
 from uflp.types import RunError, UsageError
 
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.csv", "summary.json"
@@ -65,6 +64,7 @@ class RunFolder:
         simulator: str | None = None,
         records: Sequence[Record] = (),
         *,
+        spread: Mapping[str, Any] | None = None,
         resume: bool = False,
     ):
         """Makes the folder; refuses one that holds another run, or that cannot be written.
@@ -75,13 +75,14 @@ class RunFolder:
             stop_at_return: see `train`.
             simulator: stamp of the simulator, which records what was drawn for it from the seed.
             records: what the run keeps of where it has been.
+            spread: see `Trainable`.
             resume: whether the folder holds part of this very run, which goes on.
         """
         self.path = path
         self._columns: list[str] | None = None
         self._best_score: float | None = None
         self._records = records
-        decisive = {**described(settings, stop_at_return), "simulator": simulator}
+        decisive = {**described(settings, stop_at_return), "simulator": simulator, **(spread or {})}
         self.identity = json.dumps(decisive)
         if not resume:
             claim(path)
@@ -141,7 +142,7 @@ class RunFolder:
                 writer.writeheader()
             writer.writerow({key: _cell(value) for key, value in row.items()})
 
-    def keep_best(self, lineage: Lineage) -> None:
+    def keep_best(self, lineage: Descent) -> None:
         """Writes the best screen score and what led to it, for `uflp replay`."""
         if lineage.best_score == self._best_score:
             return

@@ -9,27 +9,29 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from uflp import masks, spaces
-from uflp.collection import Actor, Demonstrations, FailedRolloutError, Lineage, Rollout, Start
+from uflp import spaces
+from uflp.collection import Demonstrations, FailedRolloutError, Lineage, Start
 from uflp.networks.parameters import loaded_tree, saved_tree
 from uflp.randomness import Randomness
 from uflp.state import State, Stateful, number
+from uflp.training.beginning import prepare
 from uflp.training.compiled import compiled, predict
 from uflp.training.evaluation import evaluate, greedy, uniform
 from uflp.training.settings import RunSettings
 from uflp.training.tally import BadNumberError, Tally, require_finite
+from uflp.training.trainable import Row
 from uflp.training.whereabouts import Whereabouts
 from uflp.training.wiring import (
+    make_actor,
     make_history,
     make_pace,
     make_replay,
+    make_rollout,
     make_rule,
     make_targets,
     make_uncertainty,
 )
 from uflp.types import RunError, Transition
-
-Row = dict[str, Any]
 
 PATIENCE = 10
 """Rollouts in a row that a simulator may fail in before the run gives up."""
@@ -49,15 +51,16 @@ class Run:
         whereabouts: where it has been.
         demonstrations: what the first rollouts play.
         lineage: where scores came from, None where the simulator's runs cannot be replayed.
+        spread: nothing; see `Trainable`.
     """
 
     def __init__(self, settings: RunSettings):
         import jax
 
         self.settings = settings
+        self.spread: dict[str, Any] = {}
         self.queries = 0
         self.sgd_steps = 0
-        loop = settings.loop
         self.randomness = Randomness(settings.seed)
         self.simulator = settings.simulator.make(settings.seed)
         self.evaluation_simulator = settings.simulator.make(settings.seed)
@@ -65,45 +68,35 @@ class Run:
         actions = spaces.actions(self.simulator.action_space)
         self._dtype = spaces.layout(space)[1]
         self._floats = np.issubdtype(self._dtype, np.floating)
-        masked = actions if self.simulator.masked else 0
-        self.replay = make_replay(settings, space, masked)
+        self.replay = make_replay(settings, space, self.simulator.mask_size)
         self.agent, self._learn_and_look = compiled(
             settings.learner, space, actions, self.replay.row
         )
         self.learner = self.agent.init(jax.random.key(self.randomness.integer("agent")))
         self.uncertainty = make_uncertainty(settings, space, actions, self.randomness)
-        self.history = make_history(settings, self.simulator, self.uncertainty, masked)
+        self.history = make_history(settings, self.simulator, self.uncertainty)
         target = self.agent.target
         self.rule = make_rule(
             settings, self.history, self.uncertainty, self.predict, target, actions
         )
-        self.targets = make_targets(settings, target, self.replay, self._value)
-        self._pace = make_pace(loop)
+        self.targets = make_targets(settings, target, self.replay, self.predict)
+        self._pace = make_pace(settings.loop)
         learns = target != "none"
         self._policy = greedy(self.predict) if learns else uniform(actions)
         self.lineage = Lineage() if self.simulator.replayable else None
         self.demonstrations = Demonstrations()
-        actor = Actor(
-            self.values,
-            self.predict,
-            self.uncertainty,
-            self.randomness,
-            actions=actions,
-            members=self.agent.members,
-            epsilon=loop.epsilon,
-            repeat_probability=loop.repeat_probability,
-            bonus_scale=loop.bonus_scale if settings.exploration == "bonus" else 0.0,
+        actor = make_actor(
+            *(settings, self.agent, actions, self.values, self.predict),
+            *(self.uncertainty, self.randomness),
         )
-        self.rollout = Rollout(
+        self.rollout = make_rollout(
+            settings,
             self.simulator,
             actor,
             self.randomness,
             history=self.history,
             uncertainty=self.uncertainty,
             rule=self.rule,
-            checkpoint_period=loop.checkpoint_period,
-            limit=loop.rollout_limit,
-            intrinsic_scale=loop.bonus_scale if settings.exploration == "intrinsic" else 0.0,
             lineage=self.lineage,
             demonstrations=self.demonstrations,
         )
@@ -114,6 +107,13 @@ class Run:
         self._next_values = np.empty(0)
         self.tally = Tally()
         self._started = time.perf_counter()
+
+    def prepare(self) -> None:
+        """Takes what the settings let the run begin with: a history, demonstrations."""
+        prepare(
+            *(self.settings.loop, self.simulator, self.rollout),
+            *(self.lineage, self.demonstrations),
+        )
 
     def train(self, pause: Callable[[], None] = lambda: None) -> Iterator[Row]:
         """Runs until the budget is spent; yields a row of metrics after each evaluation.
@@ -184,6 +184,15 @@ class Run:
         self.learner = loaded_tree(state["learner"], self.learner)
         for name, part in self._parts().items():
             part.load(state[name])
+
+    def kept(self) -> State:
+        """Returns what later runs may begin with: the history, and what led to its states."""
+        parts = {"history": self.history, "lineage": self.lineage}
+        return {name: part.state() for name, part in parts.items() if part is not None}
+
+    def report(self) -> dict[str, Any]:
+        """Returns what is added to the summary."""
+        return {"dropped_rollouts": self.tally.dropped_rollouts}
 
     def check_parameters(self) -> None:
         """Raises an error if any of the learner's numbers is not finite."""
@@ -281,8 +290,3 @@ class Run:
             "positive_rewards": self.tally.positive_rewards,
             **self.simulator.metrics(),
         }
-
-    def _value(self, observation: Any, mask: np.ndarray | None) -> float:
-        """Returns max Q of a state, for returns that were cut short."""
-        values = self.predict(np.asarray(observation)[None]).mean(axis=0)[0]
-        return float(masks.only(values, mask).max())

@@ -10,11 +10,10 @@ from typing import Any
 
 from uflp.state import State
 from uflp.training import checkpoints
-from uflp.training.beginning import prepare
 from uflp.training.checkpoints import Checkpoints
 from uflp.training.interruption import Interrupted, Interruption, resume_command
 from uflp.training.records import CHECKPOINT, HISTORY, RunFolder, completed, difference
-from uflp.training.run import Row, Run
+from uflp.training.trainable import Row, Trainable
 from uflp.types import RunError, UsageError
 
 DEFAULT_SECONDS = 600.0
@@ -25,7 +24,7 @@ class Saver:
 
     def __init__(
         self,
-        run: Run,
+        run: Trainable,
         rows: Sequence[Row],
         folder: RunFolder,
         interruption: Interruption,
@@ -60,7 +59,7 @@ class Saver:
         for sentence in self._checkpoints.damaged:
             warnings.warn(f"{sentence}; going on from the one before", stacklevel=2)
         if state is None:
-            prepare(self._run)
+            self._run.prepare()
             return []
         try:
             self._check(state)
@@ -116,11 +115,10 @@ class Saver:
 
     def keep_history(self) -> None:
         """Writes the history, and what led to its states, for other runs to begin with."""
-        parts = {"history": self._run.history, "lineage": self._run.lineage}
-        run = {name: part.state() for name, part in parts.items() if part is not None}
         path = self._folder.path / HISTORY
+        state = {"identity": self._folder.identity, "run": self._run.kept()}
         try:
-            Checkpoints(path).save({"identity": self._folder.identity, "run": run})
+            Checkpoints(path).save(state)
         except OSError as error:
             raise RunError(f"the history could not be kept in {path}: {error.strerror}") from error
 

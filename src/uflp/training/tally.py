@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,12 @@ class Tally:
             self._returns.append(self._return)
             self._return = 0.0
             self.failures = 0
+
+    def join(self, positive_rewards: int, returns: Sequence[float], dropped: int) -> None:
+        """Takes note of what an actor elsewhere has counted."""
+        self.positive_rewards += positive_rewards
+        self._returns += returns
+        self.dropped_rollouts += dropped
 
     def loss(self, loss: float) -> None:
         """Takes note of an SGD step."""

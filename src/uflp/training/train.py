@@ -12,13 +12,13 @@ import numpy as np
 
 from uflp.agents.compute import configure
 from uflp.networks.parameters import saved_tree
-from uflp.training.beginning import prepare
 from uflp.training.interruption import Interruption
 from uflp.training.policy import write_policy
 from uflp.training.records import AGENT, RunFolder, Stopped, summarize
-from uflp.training.run import Row, Run, SimulatorFailedError
+from uflp.training.run import Run, SimulatorFailedError
 from uflp.training.saving import DEFAULT_SECONDS, Saver
 from uflp.training.settings import RunSettings
+from uflp.training.trainable import Row, Trainable
 from uflp.types import UsageError
 
 Callback = Callable[[Row], Any]
@@ -56,6 +56,7 @@ def train(
     callback: Callback | None = None,
     checkpoint_seconds: float = DEFAULT_SECONDS,
     resume: bool = False,
+    make_run: Callable[[RunSettings], Trainable] = Run,
 ) -> Result:
     """Trains to the end of the budget, or until an evaluation satisfies a reason to stop.
 
@@ -66,6 +67,7 @@ def train(
         callback: called after each evaluation; a true answer ends the run.
         checkpoint_seconds: wall-clock time from one checkpoint in the folder to the next.
         resume: goes on with the run that `out` holds part of.
+        make_run: makes the run of the settings: in this process, or spread over several.
 
     Raises:
         Interrupted: if a signal asked for the end; the run was saved, and can be resumed.
@@ -77,9 +79,9 @@ def train(
     if settings.loop.keep_history and out is None:
         raise UsageError("keep_history needs a run folder to keep it in")
     # The run first: parts that turn out not to fit together leave no folder behind.
-    run = Run(settings)
+    run = make_run(settings)
     if not resume:
-        prepare(run)
+        run.prepare()
     goal = math.inf if stop_at_return is None else stop_at_return
     if out is None:
         rows: list[Row] = []
@@ -87,7 +89,9 @@ def train(
         return _result(settings, rows, summarize(settings, rows, run.seconds, None, stopped), None)
     stamp, records = run.simulator.stamp, run.whereabouts.records
     with (
-        RunFolder(out, settings, stop_at_return, stamp, records, resume=resume) as folder,
+        RunFolder(
+            out, settings, stop_at_return, stamp, records, spread=run.spread, resume=resume
+        ) as folder,
         Interruption() as interruption,
     ):
         rows = []
@@ -108,7 +112,7 @@ def train(
             saver.save()
             raise SimulatorFailedError(f"{error}; {saver.advice}") from error.__cause__
         summary = summarize(settings, rows, run.seconds, out, stopped) | saver.report()
-        summary["dropped_rollouts"] = run.tally.dropped_rollouts
+        summary |= run.report()
         run.check_parameters()
         write_policy(out / AGENT, folder.identity, run.queries, saved_tree(run.learner))
         if settings.loop.keep_history:
@@ -119,7 +123,7 @@ def train(
 
 
 def _drive(
-    run: Run,
+    run: Trainable,
     keep: Callable[[Row], None],
     goal: float,
     callback: Callback | None,

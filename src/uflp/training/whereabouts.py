@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from uflp.simulators.base import Simulator
@@ -11,8 +12,58 @@ from uflp.training.exploration import Exploration
 from uflp.training.restarted import Restarted
 
 
-class Whereabouts:
-    """Follows a simulator through a run, and keeps the records that it allows.
+class Follower(ABC):
+    """Follows a simulator through its rollouts.
+
+    Attributes:
+        pictured: whether there is a projection to draw places by.
+        frames: whether observations are images.
+    """
+
+    def __init__(self, simulator: Simulator):
+        self.pictured = simulator.projection is not None
+        self.frames = isinstance(simulator.observation_space, Frames)
+        self._simulator = simulator
+        self._place: Any = None
+
+    @abstractmethod
+    def visit(self, place: Any) -> None:
+        """Takes note of a query made at a place, where there is a projection."""
+
+    @abstractmethod
+    def restart(self, place: Any, observation: Any, screen_score: float) -> None:
+        """Takes note of a restart.
+
+        Args:
+            place: where, None without a projection.
+            observation: what is seen there.
+            screen_score: there.
+        """
+
+    def begin(self, observation: Any, *, restarted: bool) -> None:
+        """Takes note of a rollout that begins at an observation."""
+        if self.pictured:
+            self._place = self._simulator.place(observation)
+        if restarted:
+            self.restart(self._place, observation, self._simulator.screen_score)
+
+    def query(self, observation: Any) -> None:
+        """Takes note of a query, made at the present place, that leads to an observation."""
+        if self.pictured:
+            self.visit(self._place)
+            self._place = self._simulator.place(observation)
+
+    def state(self) -> State:
+        """Returns the present place."""
+        return {"place": self._place}
+
+    def load(self, state: State) -> None:
+        """Takes the place where an equal simulator was."""
+        self._place = state["place"]
+
+
+class Whereabouts(Follower):
+    """Keeps the records that a simulator allows.
 
     Attributes:
         exploration: visits and restarts over time, None without a projection.
@@ -20,32 +71,27 @@ class Whereabouts:
     """
 
     def __init__(self, simulator: Simulator):
-        self._simulator = simulator
-        self._place: Any = None
+        super().__init__(simulator)
         projection = simulator.projection
-        frames = isinstance(simulator.observation_space, Frames)
         self.exploration = None if projection is None else Exploration(projection)
-        self.restarted = Restarted() if frames else None
+        self.restarted = Restarted() if self.frames else None
 
     @property
     def records(self) -> list[Exploration | Restarted]:
         """What a run folder is to hold."""
         return [record for record in (self.exploration, self.restarted) if record is not None]
 
-    def begin(self, observation: Any, *, restarted: bool) -> None:
-        """Takes note of a rollout that begins at an observation."""
-        if self.exploration is not None:
-            self._place = self._simulator.place(observation)
-            if restarted:
-                self.exploration.restart(self._place)
-        if restarted and self.restarted is not None:
-            self.restarted.restart(observation, self._simulator.screen_score)
+    def visit(self, place: Any) -> None:
+        """Takes note of a query made at a place."""
+        assert self.exploration is not None
+        self.exploration.visit(place)
 
-    def query(self, observation: Any) -> None:
-        """Takes note of a query, made at the present place, that leads to an observation."""
+    def restart(self, place: Any, observation: Any, screen_score: float) -> None:
+        """Takes note of a restart."""
         if self.exploration is not None:
-            self.exploration.visit(self._place)
-            self._place = self._simulator.place(observation)
+            self.exploration.restart(place)
+        if self.restarted is not None:
+            self.restarted.restart(observation, screen_score)
 
     def evaluated(self, queries: int) -> None:
         """Ends an evaluation period, after so many queries."""
@@ -54,10 +100,10 @@ class Whereabouts:
 
     def state(self) -> State:
         """Returns the records so far."""
-        return {"place": self._place, "records": [record.state() for record in self.records]}
+        return {**super().state(), "records": [record.state() for record in self.records]}
 
     def load(self, state: State) -> None:
         """Takes the records of an equal run."""
-        self._place = state["place"]
+        super().load(state)
         for record, saved in zip(self.records, state["records"], strict=True):
             record.load(saved)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
 
-from uflp import masks, spaces
-from uflp.collection import Rule, Sources
+from uflp import masks
+from uflp.collection import Actor, Ancestry, Demonstrations, Past, Rollout, Rule, Sources
 from uflp.memory import FrameReplay, History, MonteCarlo, Nothing, NStep, Replay, Targets, Value
+from uflp.memory.frames import has_frames
+from uflp.memory.parcels import FrameOutbox
+from uflp.memory.targets import Rows
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
 from uflp.training.pace import Pace, SamplesPerInsert, SgdPeriod
@@ -20,21 +23,30 @@ from uflp.types import Snapshot, Transition, UsageError
 from uflp.uncertainty import Uncertainty
 from uflp.uncertainty.base import Predict
 
-_LARGE = 4096
-"""Bytes of an image from which on it is worth compressing, and storing once."""
+if TYPE_CHECKING:
+    from uflp.agents.base import Agent
 
 
-def make_replay(settings: RunSettings, space: gymnasium.Space, masked: int) -> Replay | FrameReplay:
+def make_replay(
+    settings: RunSettings,
+    space: gymnasium.Space,
+    masked: int,
+    shards: int = 1,
+    dictionary: bytes = b"",
+) -> Replay | FrameReplay:
     """Makes the replay that suits the observations, no larger than the budget can fill.
 
     Args:
         settings: of the run.
         space: of the observations.
         masked: A where masks say which actions are allowed, else 0.
+        shards: into how many it is divided, of which this is one.
+        dictionary: see `FrameReplay`.
     """
-    large = spaces.channel_axis(space) is not None and np.prod(space.shape or ()) >= _LARGE
-    kind = FrameReplay if large or isinstance(space, spaces.Frames) else Replay
-    return kind(space, min(settings.loop.replay_size, settings.loop.queries), masked)
+    capacity = -(-min(settings.loop.replay_size, settings.loop.queries) // shards)
+    if has_frames(space):
+        return FrameReplay(space, capacity, masked, dictionary)
+    return Replay(space, capacity, masked)
 
 
 def make_uncertainty(
@@ -54,9 +66,9 @@ def make_uncertainty(
 
 
 def make_history(
-    settings: RunSettings, simulator: Simulator, uncertainty: Uncertainty | None, masked: int
+    settings: RunSettings, simulator: Simulator, uncertainty: Uncertainty | None
 ) -> History | None:
-    """Makes the history; under online access there is none. For `masked` see `make_replay`."""
+    """Makes the history; under online access there is none."""
     loop = settings.loop
     if settings.access == "online":
         if loop.history_from is not None or loop.keep_history or loop.demonstrations is not None:
@@ -74,7 +86,7 @@ def make_history(
         key_shape=() if uncertainty is None else uncertainty.key_shape,
         key_dtype=np.int64 if uncertainty is None else uncertainty.key_dtype,
         read_key=read_key,
-        masked=masked,
+        masked=simulator.mask_size,
         width=simulator.snapshot_width,
         entries=loop.history_size,
         nbytes=loop.history_bytes,
@@ -142,11 +154,64 @@ def make_pace(loop: LoopSettings) -> Pace:
     return SamplesPerInsert(loop.samples_per_insert, loop.learning_batch, min_replay)
 
 
+def make_actor(
+    settings: RunSettings,
+    agent: Agent,
+    actions: int,
+    values: Callable[[Any], np.ndarray],
+    predict: Predict,
+    uncertainty: Uncertainty | None,
+    randomness: Randomness,
+) -> Actor:
+    """Makes what chooses actions by an agent's values."""
+    loop = settings.loop
+    return Actor(
+        values,
+        predict,
+        uncertainty,
+        randomness,
+        actions=actions,
+        members=agent.members,
+        epsilon=loop.epsilon,
+        repeat_probability=loop.repeat_probability,
+        bonus_scale=loop.bonus_scale if settings.exploration == "bonus" else 0.0,
+    )
+
+
+def make_rollout(
+    settings: RunSettings,
+    simulator: Simulator,
+    actor: Actor,
+    randomness: Randomness,
+    *,
+    history: Past | None,
+    uncertainty: Uncertainty | None,
+    rule: Rule | None,
+    lineage: Ancestry | None,
+    demonstrations: Demonstrations | None = None,
+) -> Rollout:
+    """Makes the means of collection."""
+    loop = settings.loop
+    return Rollout(
+        simulator,
+        actor,
+        randomness,
+        history=history,
+        uncertainty=uncertainty,
+        rule=rule,
+        checkpoint_period=loop.checkpoint_period,
+        limit=loop.rollout_limit,
+        intrinsic_scale=loop.bonus_scale if settings.exploration == "intrinsic" else 0.0,
+        lineage=lineage,
+        demonstrations=demonstrations,
+    )
+
+
 def make_targets(
     settings: RunSettings,
     target: str,
-    replay: Replay | FrameReplay,
-    value: Value,
+    replay: Rows,
+    predict: Predict,
 ) -> Targets:
     """Makes what turns transitions into rows of replay.
 
@@ -154,13 +219,23 @@ def make_targets(
         settings: of the run.
         target: what the agent learns from; see `Agent.target`.
         replay: where the rows go.
-        value: max Q of a state, for returns that were cut short.
+        predict: action values, for returns that were cut short.
     """
     loop = settings.loop
     if target == "none":
         return Nothing()
     if target == "return":
-        if not isinstance(replay, Replay):
+        if isinstance(replay, FrameReplay | FrameOutbox):
             raise UsageError(f"{settings.agent} does not learn from images: choose ddqn")
-        return MonteCarlo(replay, loop.discount, value)
+        return MonteCarlo(replay, loop.discount, make_value(predict))
     return NStep(replay, loop.discount, loop.n_step, loop.reward_clip)
+
+
+def make_value(predict: Predict) -> Value:
+    """Returns how to find max Q of a state, for returns that were cut short."""
+
+    def value(observation: Any, mask: np.ndarray | None) -> float:
+        values = predict(np.asarray(observation)[None]).mean(axis=0)[0]
+        return float(masks.only(values, mask).max())
+
+    return value

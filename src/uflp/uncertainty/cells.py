@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 
 import gymnasium
@@ -12,12 +13,15 @@ from uflp.cells import SIDE, cell_id
 CellOf = Callable[[np.ndarray], bytes]
 """Returns the name of the cell that an observation lies in."""
 
+NAME_LENGTH = 8
+"""Bytes of a name: all have this length, and by it they travel between processes."""
+
 _FEW = 8
 _UNBOUNDED = 1e6
 
 
 def make_cells(space: gymnasium.spaces.Box, bins: int, bits: int, seed: int) -> CellOf:
-    """Returns how to find an observation's cell; all names of cells have the same length.
+    """Returns how to find an observation's cell; equal settings give equal names.
 
     Images have the paper's cells; of a stack, the latest image decides. Up to eight numbers are
     each cut into intervals of equal length. More would leave every observation in a cell of its
@@ -48,7 +52,7 @@ def make_cells(space: gymnasium.spaces.Box, bins: int, bits: int, seed: int) -> 
         scale = (bins - 1e-6) / np.maximum(high - low, np.finfo(np.float64).tiny)
 
         def interval(observation: np.ndarray) -> bytes:
-            return ((observation - low) * scale).astype(np.int32).tobytes()
+            return _name(((observation - low) * scale).astype(np.int32).tobytes())
 
         return (lambda observation: interval(squashed(observation))) if any_unbounded else interval
 
@@ -57,7 +61,7 @@ def make_cells(space: gymnasium.spaces.Box, bins: int, bits: int, seed: int) -> 
     projections /= largest.reshape(-1, 1)
 
     def hashed(observation: np.ndarray) -> bytes:
-        return np.packbits(squashed(observation).ravel() @ projections > 0).tobytes()
+        return _name(np.packbits(squashed(observation).ravel() @ projections > 0).tobytes())
 
     return hashed
 
@@ -68,4 +72,11 @@ def _has_images(space: gymnasium.spaces.Box) -> bool:
 
 
 def _cell_of_image(observation: np.ndarray) -> bytes:
-    return cell_id(observation).to_bytes(8, "little", signed=True)
+    return cell_id(observation).to_bytes(NAME_LENGTH, "little", signed=True)
+
+
+def _name(cell: bytes) -> bytes:
+    """Returns what stands for a cell of any length."""
+    if len(cell) == NAME_LENGTH:
+        return cell
+    return hashlib.blake2b(cell, digest_size=NAME_LENGTH).digest()

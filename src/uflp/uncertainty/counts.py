@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from uflp.state import State, StateError, array
 from uflp.types import UsageError
 from uflp.uncertainty.base import Predict
-from uflp.uncertainty.cells import CellOf, make_cells
+from uflp.uncertainty.cells import NAME_LENGTH, CellOf, make_cells
 
 
 @dataclass(frozen=True)
@@ -102,13 +103,27 @@ class CellCounts(TableCounts):
         self.cells = 0
         self._cell_of = cell_of
         self._numbers: dict[bytes, int] = {}
+        self._names: list[bytes] = []
 
     def key_of(self, observation: Any) -> int:
         """Returns the number of the observation's cell, a new one where it is new."""
-        cell = self._cell_of(observation)
+        return self._number(self._cell_of(observation))
+
+    def names(self, keys: Sequence[int]) -> np.ndarray:
+        """Returns the names of cells, int64 [B], by which other counts know them too."""
+        return np.frombuffer(b"".join([self._names[key] for key in keys]), np.int64)
+
+    def numbers(self, names: np.ndarray) -> np.ndarray:
+        """Returns the numbers of cells that are known by name, new ones where they are new."""
+        each = range(0, names.nbytes, NAME_LENGTH)
+        data = np.ascontiguousarray(names).tobytes()
+        return np.array([self._number(data[n : n + NAME_LENGTH]) for n in each], np.int64)
+
+    def _number(self, cell: bytes) -> int:
         number = self._numbers.get(cell)
         if number is None:
             number = self._numbers[cell] = self.cells
+            self._names.append(cell)
             self.cells += 1
             if self.cells > len(self.visits):
                 self.visits = np.concatenate([self.visits, np.zeros_like(self.visits)])
@@ -116,16 +131,17 @@ class CellCounts(TableCounts):
 
     def state(self) -> State:
         """Returns the names of the cells, end to end, and their counts."""
-        return {"names": b"".join(self._numbers), "visits": self.visits[: self.cells]}
+        return {"names": b"".join(self._names), "visits": self.visits[: self.cells]}
 
     def load(self, state: State) -> None:
         """Takes the cells and their counts."""
         visits = state["visits"]
         self.cells = len(visits)
         visits = array(visits, np.empty((self.cells, self.visits.shape[1]), np.int64), "visits")
-        names, length = state["names"], len(state["names"]) // max(1, self.cells)
-        self._numbers = {names[n * length : (n + 1) * length]: n for n in range(self.cells)}
-        if len(self._numbers) != self.cells:
+        ends = range(0, len(state["names"]), NAME_LENGTH)
+        self._names = [state["names"][end : end + NAME_LENGTH] for end in ends]
+        self._numbers = {name: number for number, name in enumerate(self._names)}
+        if not len(self._numbers) == len(self._names) == self.cells:
             raise StateError("there are not as many cells as counts")
         # As much room as when they were counted: what is in use, doubled as often as needed.
         rooms = len(self.visits)

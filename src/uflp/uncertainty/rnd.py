@@ -6,6 +6,7 @@ intrinsic reward; no restart hangs on it.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,9 +80,23 @@ class Distilled:
         self._functions = make_distillation(
             self._shape, self.ids, settings.rnd_width, settings.rnd_learning_rate
         )
-        self._target, self._predictor = self._functions.init(seed)
+        self._seed = seed
+        self._learned: Any = None
         self._moments = RunningMoments(self._shape)
         self._normalise()
+
+    @functools.cached_property
+    def _drawn(self) -> tuple[Any, Any]:
+        # Drawn when first needed: those who only ask what a key is need not wait for a device.
+        return self._functions.init(self._seed)
+
+    @property
+    def _target(self) -> Any:
+        return self._drawn[0]
+
+    @property
+    def _predictor(self) -> Any:
+        return self._drawn[1] if self._learned is None else self._learned
 
     def key_of(self, observation: Any) -> Any:
         """Returns the observation."""
@@ -137,14 +152,14 @@ class Distilled:
         waiting = self._observed // self._period % len(self._batch)
         self._batch[:waiting] = array(state["waiting"], self._batch[:waiting], "waiting")
         self._moments.load(state["moments"])
-        self._predictor = loaded_tree(state["predictor"], self._predictor)
+        self._learned = loaded_tree(state["predictor"], self._predictor)
         self._normalise()
 
     def _learn(self) -> None:
         """Takes one SGD step on the observations that have come in since the last."""
         self._moments.add(self._batch)
         self._normalise()
-        self._predictor = self._functions.fit(
+        self._learned = self._functions.fit(
             self._target, self._predictor, self._batch, self._scaling
         )
         # JAX may still be reading the one that it was given.

@@ -1,0 +1,298 @@
+"""Where work is handed out to the parts of a run, and answers are taken in."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import ray
+
+from uflp.distributed.calls import get
+from uflp.distributed.crew import Crew
+from uflp.distributed.evaluations import Evaluations
+from uflp.distributed.faults import Faults
+from uflp.distributed.history import PARTS
+from uflp.distributed.ledger import Ledger
+from uflp.distributed.messages import Chunk, Learned, Lesson, Task
+from uflp.distributed.parameters import Parameters
+from uflp.distributed.rows import held, state_of
+from uflp.distributed.settings import ClusterSettings
+from uflp.state import State, number
+from uflp.training.settings import RunSettings
+from uflp.training.trainable import Row
+from uflp.types import RunError
+
+_WAIT = 0.2
+"""Seconds to wait for an answer before looking around."""
+
+_SILENCE = 600.0
+"""Seconds without any answer after which the run gives up."""
+
+_BACKUP = 30.0
+"""Seconds from one copy of the learner to the next: one that is killed comes back as the last."""
+
+_BROADCAST = 0.05
+"""Seconds from one broadcast of the parameters to the next, at least."""
+
+_LATELY = 15.0
+"""Seconds after which an actor that has not answered counts as gone."""
+
+_EVALUATIONS = 4
+"""Evaluations that may wait before collecting does."""
+
+
+class Desk:
+    """Hands out work as the flow allows, one piece at a time to each part."""
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        cluster: ClusterSettings,
+        crew: Crew,
+        ledger: Ledger,
+        faults: Faults,
+    ):
+        self.settings = settings
+        self.ledger = ledger
+        self._cluster = cluster
+        self._crew = crew
+        self._faults = faults
+        self._flow = ledger.flow
+        self._collecting: dict[Any, tuple[int, int]] = {}
+        self._learning: Any = None
+        self._copying: Any = None
+        self._parameters_to_come: Any = None
+        self._evaluations = Evaluations(crew, ledger, faults)
+        self._log_wanted = [False] * cluster.actors
+        self.parameters = Parameters()
+        self.looked: Any = None
+        self._taken = 0
+        self._unpublished = 0
+        self._backup: State | None = None
+        self._next_backup = time.monotonic() + _BACKUP
+        self._next_broadcast = 0.0
+        self._answered = [0.0] * cluster.actors
+        self._evaluated = 0
+        self._ended = False
+        self._heard = time.monotonic()
+
+    # What is handed out.
+
+    @property
+    def done(self) -> bool:
+        """Whether the budget is spent, all was learned from, and every row has come in."""
+        return self._ended and not (self._evaluations or self._evaluations.rows)
+
+    @property
+    def spent(self) -> bool:
+        """Whether the budget is spent."""
+        return self.ledger.spent >= self.settings.loop.queries
+
+    def hand_out(self) -> None:
+        """Gives work to all who have none, as far as the flow allows."""
+        idle = set(range(self._cluster.actors)) - {actor for actor, _ in self._collecting.values()}
+        for actor in sorted(idle):
+            queries = self._allowed()
+            if queries < 1:
+                break
+            self._collecting[self._collect(actor, queries)] = actor, queries
+            self._flow.asked += queries
+        due = self._flow.due
+        if self._learning is None and due > 0:
+            self._learning = self._learn(min(due, self._cluster.parameter_period))
+        elif self._learning is None and self.spent and not (self._collecting or self._ended):
+            self._end()
+        if self._copying is None and time.monotonic() >= self._next_backup:
+            self._copying = self._crew.learner.state.remote()
+
+    def _end(self) -> None:
+        """Evaluates once more, after the last SGD step."""
+        if self._unpublished:
+            self._learning = self._learn(0, publish=True)
+        else:
+            self._ended = True
+            self.evaluate()
+
+    def _allowed(self) -> int:
+        """Returns how many queries an actor may be asked for now."""
+        assert self._cluster.chunk is not None
+        left = self.settings.loop.queries - self.ledger.spent - self._flow.asked
+        room = self._flow.room
+        if len(self._evaluations) > _EVALUATIONS:
+            return 0
+        return min(self._cluster.chunk, left, left if room is None else room)
+
+    def _collect(
+        self, actor: int, queries: int, *, settle: bool = False, logs: bool = False
+    ) -> Any:
+        ledger = self.ledger
+        logs = logs or self._log_wanted[actor]
+        self._log_wanted[actor] = False
+        task = Task(
+            *(queries, ledger.made[actor], ledger.begun[actor], self.parameters, self.looked),
+            settle=settle,
+            logs=logs,
+        )
+        return self._crew.actors[actor].collect.remote(task)
+
+    def _learn(self, steps: int, observation: Any = None, publish: bool | None = None) -> Any:
+        if publish is None:
+            enough = self._unpublished + steps >= self._cluster.parameter_period
+            publish = enough and time.monotonic() >= self._next_broadcast
+        if publish:
+            self._next_broadcast = time.monotonic() + _BROADCAST
+        lesson = Lesson(steps, self._taken, self._flow.queries, observation, publish)
+        answer, parameters = self._crew.learner.learn.options(num_returns=2).remote(lesson)
+        self._parameters_to_come = parameters if publish else None
+        return answer
+
+    def evaluate(self) -> None:
+        """Begins a row of metrics."""
+        self._evaluations.begin(self.parameters)
+        self._log_wanted = [True] * self._cluster.actors
+
+    # What comes back.
+
+    def take_in(self) -> None:
+        """Waits for answers, and takes note of them."""
+        waiting = [*self._collecting]
+        waiting += [one for one in (self._learning, self._copying) if one is not None]
+        waiting += self._evaluations.answers
+        if not waiting:
+            return
+        ready, _ = ray.wait(waiting, num_returns=len(waiting), timeout=0)
+        if not ready:
+            ready, _ = ray.wait(waiting, num_returns=1, timeout=_WAIT)
+        if ready:
+            self._heard = time.monotonic()
+        elif time.monotonic() - self._heard > _SILENCE:
+            raise RunError(f"no part of the run has answered for {_SILENCE:g} seconds")
+        for answer in ready:
+            if answer in self._collecting:
+                self._collected(answer)
+            elif answer == self._learning:
+                self.learned(answer)
+            elif answer == self._copying:
+                self._backup, self._copying = get(answer), None
+                self._next_backup = time.monotonic() + _BACKUP
+        self._evaluations.complete()
+
+    def rows(self) -> Iterator[Row]:
+        """Yields the rows that are complete."""
+        while self._evaluations.rows:
+            yield self._evaluations.rows.popleft()
+
+    def _collected(self, answer: Any) -> None:
+        actor, queries = self._collecting.pop(answer)
+        self._flow.asked -= queries
+        self._entered(actor, get(answer), queries)
+        self._answered[actor] = time.monotonic()
+        period = self.settings.loop.eval_period
+        if self._flow.queries // period > self._evaluated and not self.spent:
+            self._evaluated = self._flow.queries // period
+            self.evaluate()
+
+    def _entered(self, actor: int, chunk: Chunk, queries: int) -> None:
+        if self._faults.answered(f"actor {actor}", chunk.pid):
+            self._faults.lost(f"actor {actor}", "queries", queries)
+        self.ledger.enter(actor, chunk)
+
+    def learned(self, answer: Any) -> Learned:
+        """Takes note of SGD steps, and of new parameters."""
+        learned: Learned = get(answer)
+        self._learning = None
+        if self._faults.answered("the learner", learned.pid) or learned.lost:
+            self._reload()
+            return learned
+        for loss in learned.losses:
+            self.ledger.tally.loss(loss)
+        self._taken += len(learned.losses)
+        self._unpublished += len(learned.losses)
+        before = self._flow.due
+        self._flow.learned(len(learned.losses))
+        if self._parameters_to_come is not None:
+            self.parameters = Parameters(self.parameters.version + 1, self._parameters_to_come)
+            self._unpublished = 0
+        if not learned.losses and before > 0:
+            self._flow.emptied()
+        return learned
+
+    def _reload(self) -> None:
+        """Gives a learner that came back the last copy that was taken of it."""
+        saved = 0 if self._backup is None else number(self._backup, "steps")
+        self._faults.lost("the learner", "SGD steps", self._taken - saved)
+        if self._backup is not None:
+            get(self._crew.learner.load.remote(self._backup))
+        self._taken = saved
+
+    def alive(self) -> tuple[int, int]:
+        """Returns how many actors have answered lately, and how many there are."""
+        recently = time.monotonic() - _LATELY
+        return sum(heard > recently for heard in self._answered), self._cluster.actors
+
+    # In lock step.
+
+    def collect_now(self, queries: int) -> Chunk:
+        """Lets the one actor make queries, and waits until everything is where it belongs."""
+        chunk: Chunk = get(self._collect(0, queries, settle=True, logs=True))
+        self.looked = None
+        self._entered(0, chunk, queries)
+        return chunk
+
+    def learn_now(self, steps: int, observation: Any) -> None:
+        """Takes SGD steps, and looks at what the actor sees, if its rollout goes on."""
+        self.looked = self.learned(self._learn(steps, observation, publish=True)).values
+
+    # What is saved.
+
+    def drain(self) -> None:
+        """Waits for all that is under way."""
+        while self._collecting or self._learning or self._copying or self._evaluations:
+            self.take_in()
+
+    def learner_state(self) -> State:
+        """Returns the learner, whichever process it is in."""
+        self.drain()
+        state: State = get(self._crew.learner.state.remote())
+        if number(state, "steps") != self._taken:
+            self._reload()
+            state = get(self._crew.learner.state.remote())
+        return state
+
+    def history_state(self) -> State:
+        """Returns the states of the history and of what belongs to it."""
+        return {} if self._crew.history is None else state_of(self._crew.history)
+
+    def state(self) -> State:
+        """Waits for all that is under way, and returns the states of all parts."""
+        self._backup = self.learner_state()
+        crew = self._crew
+        return {
+            "learner": self._backup["learner"],
+            "taken": self._taken,
+            "looked": self.looked,
+            "evaluated": self._evaluated,
+            "ended": self._ended,
+            "rows": list(self._evaluations.rows),
+            "actors": get([actor.state.remote() for actor in crew.actors]),
+            "shards": [state_of(shard, f"-{index}") for index, shard in enumerate(crew.shards)],
+            **self.history_state(),
+        }
+
+    def load(self, state: State) -> None:
+        """Gives the parts of a new crew the states of those before them."""
+        crew = self._crew
+        self._taken, self._evaluated = number(state, "taken"), number(state, "evaluated")
+        self.looked, self._ended = state["looked"], state["ended"]
+        self._evaluations.rows = deque(state["rows"])
+        self._backup = {"steps": self._taken, "learner": state["learner"]}
+        get(crew.learner.load.remote(self._backup))
+        for actor, saved in zip(crew.actors, state["actors"], strict=True):
+            get(actor.load.remote(saved))
+        for shard, saved in zip(crew.shards, state["shards"], strict=True):
+            get(shard.load.remote(held(saved)))
+        if crew.history is not None:
+            get(crew.history.load.remote(held({part: state.get(part) for part in PARTS})))
+        self.learned(self._learn(0, publish=True))

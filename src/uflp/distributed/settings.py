@@ -1,0 +1,72 @@
+"""How a run is spread over processes."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from uflp.training.settings import RunSettings
+from uflp.types import UsageError
+
+
+@dataclass(frozen=True)
+class ClusterSettings:
+    """How a run is spread over processes.
+
+    Attributes:
+        ray: `local` starts Ray on this machine and ends it with the run, `auto` finds the cluster
+            that this machine belongs to, anything else is the address of one.
+        actors: how many collect, each with a simulator of its own.
+        gpu_learner: whether the learner asks for a GPU.
+        shared_counts: whether all actors count in one uncertainty, by which the history chooses;
+            None shares where the run cannot do without.
+        replay_shards: into how many the replay is divided.
+        chunk: queries that an actor makes before it reports; None goes by the number of actors.
+        parameter_period: SGD steps between two broadcasts of the parameters.
+        lock_step: whether one actor and the learner wait for each other, as in a run without Ray.
+    """
+
+    ray: str = "local"
+    actors: int = 2
+    gpu_learner: bool = False
+    shared_counts: bool | None = None
+    replay_shards: int = 1
+    chunk: int | None = None
+    parameter_period: int = 16
+    lock_step: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("actors", "replay_shards", "parameter_period"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.chunk is not None and self.chunk < 1:
+            raise UsageError(f"chunk must be at least 1 or none, not {self.chunk}")
+        if self.lock_step and self.actors > 1:
+            raise UsageError(f"one actor can keep step with the learner, not {self.actors}")
+        if self.lock_step and self.replay_shards > 1:
+            raise UsageError("a run in lock step has one replay: leave out replay_shards")
+
+    def fitted(self, settings: RunSettings) -> ClusterSettings:
+        """Returns these settings with all that was left open decided for a run."""
+        whole = settings.access == "local" and settings.loop.batch is None
+        if whole and self.shared_counts is False:
+            raise UsageError(
+                "the whole history as batch needs shared counts, since only the history sees all "
+                "of it: give batch a number, or share the counts"
+            )
+        # Chunks this long let an evaluation come within about half a period of its query.
+        chunk = max(1, min(256, settings.loop.eval_period // (2 * self.actors)))
+        return dataclasses.replace(
+            self,
+            shared_counts=whole if self.shared_counts is None else self.shared_counts,
+            chunk=self.chunk or chunk,
+        )
+
+    def at(self, ray: str) -> ClusterSettings:
+        """Returns these settings at another address."""
+        return dataclasses.replace(self, ray=ray)
+
+    def values(self) -> dict[str, Any]:
+        """Returns every setting by its key."""
+        return dataclasses.asdict(self)

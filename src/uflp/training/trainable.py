@@ -1,0 +1,74 @@
+"""What a run is to those who keep its records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from uflp.simulators.base import Simulator
+from uflp.state import State, Stateful
+from uflp.training.settings import RunSettings
+from uflp.training.whereabouts import Whereabouts
+
+Row = dict[str, Any]
+"""One row of metrics, by column."""
+
+
+class Descent(Protocol):
+    """Where the best screen score came from.
+
+    Attributes:
+        best_score: the highest screen score so far.
+    """
+
+    best_score: float
+
+    def best_actions(self) -> bytes:
+        """Returns the action of every frame from the initial state to the best screen score."""
+
+
+class Trainable(Stateful, Protocol):
+    """A run, seen from those who keep its records: in one process, or spread over several.
+
+    Attributes:
+        settings: what decides it.
+        simulator: of the kind that is trained in.
+        whereabouts: where it has been.
+        spread: what `config.json` holds of how the run is spread; nothing for one process.
+    """
+
+    settings: RunSettings
+    simulator: Simulator
+    whereabouts: Whereabouts
+    spread: dict[str, Any]
+
+    @property
+    def lineage(self) -> Descent | None:
+        """What led to the best score, None where that cannot be replayed."""
+
+    @property
+    def learner(self) -> Any:
+        """The agent's present state, a pytree."""
+
+    @property
+    def queries(self) -> int:
+        """Queries so far."""
+
+    @property
+    def seconds(self) -> float:
+        """Time spent on the run so far."""
+
+    def prepare(self) -> None:
+        """Takes what the settings let the run begin with; only before it begins."""
+
+    def train(self, pause: Callable[[], None]) -> Iterator[Row]:
+        """Runs until the budget is spent; yields a row of metrics after each evaluation."""
+
+    def check_parameters(self) -> None:
+        """Raises an error if any of the learner's numbers is not finite."""
+
+    def kept(self) -> State:
+        """Returns what later runs may begin with: the history, and what led to its states."""
+
+    def report(self) -> dict[str, Any]:
+        """Returns what is added to the summary."""

@@ -1,0 +1,63 @@
+"""What is asked of Ray on the command line, and what is said if it cannot be had."""
+
+import socket
+import sys
+
+import pytest
+
+from uflp.cli import main
+from uflp.distributed.settings import ClusterSettings
+from uflp.experiments.resolve import resolve
+from uflp.types import UsageError
+
+
+def command(*words):
+    """Calls the command line; returns its exit code."""
+    sys.argv = ["uflp", *words]
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code
+
+
+def test_an_address_that_does_not_answer_is_one_sentence(tmp_path, capsys):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = ["train", "deep-sea", "--ray", f"127.0.0.1:{port}", "--out", str(tmp_path / "run")]
+    assert command(*words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "no Ray cluster answers" in line and str(port) in line
+    assert not (tmp_path / "run").exists()
+
+
+def test_without_ray_there_is_the_line_to_type(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert command("train", "deep-sea", "--ray", "local", "--out", str(tmp_path / "run")) == 2
+    assert "pip install 'uflp[ray]'" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--actors", "2"], "--actors goes with --ray"),
+        (["--ray", "local", "--seeds", "2"], "give one --seed"),
+        (["--ray", "local", "--own-counts"], "needs shared counts"),
+        (["--ray", "local", "--actors", "2", "--lock-step"], "one actor can keep step"),
+        (["--ray", "somewhere"], "HOST:PORT"),
+        (["--ray", "local", "--actors", "0"], "at least 1"),
+    ],
+)
+def test_what_cannot_be_spread_is_said_before_anything_starts(words, said, tmp_path, capsys):
+    assert command("train", "deep-sea", *words, "--out", str(tmp_path / "run")) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_whole_history_is_shared_unless_told_otherwise():
+    whole, batched = resolve("deep-sea"), resolve("deep-sea", overrides={"batch": 8})
+    assert ClusterSettings().fitted(whole).shared_counts is True
+    assert ClusterSettings().fitted(batched).shared_counts is False
+    assert ClusterSettings(shared_counts=True).fitted(batched).shared_counts is True
+    with pytest.raises(UsageError, match="needs shared counts"):
+        ClusterSettings(shared_counts=False).fitted(whole)
