@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from near import Near
+from test_masks import ACTIONS, Turnstiles
 
 from uflp.distributed.collector import Collector
 from uflp.distributed.history import HistoryService
@@ -12,6 +13,7 @@ from uflp.distributed.parameters import Parameters
 from uflp.distributed.replay import ReplayShard
 from uflp.experiments.resolve import resolve
 from uflp.simulators.atari import Atari
+from uflp.training.whereabouts import Whereabouts
 from uflp.uncertainty.counts import Counts
 
 
@@ -30,6 +32,58 @@ def crew(settings, *, shared, actors=2):
 
 def collect(collector, queries, made=0):
     return collector.collect(Task(queries, made, 0, Parameters(), logs=True))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_restarts_only_take_actions_that_the_state_allows(shared):
+    settings = resolve(
+        "test_masks:Turnstiles",
+        agent="random",
+        uncertainty="counts",
+        overrides={"batch": 4, "p_init": 0.2, "history_size": 50, "queries": 500, "epsilon": 0.5},
+    )
+    Turnstiles.forbidden = 0
+    history, actors = crew(settings, shared=shared)
+    chunks = [collect(actor, 20, made=made) for made in (0, 20) for actor in actors]
+    assert sum(chunk.restarts for chunk in chunks) > 3
+    assert Turnstiles.forbidden == 0
+    assert sum(chunk.dropped for chunk in chunks) == 0
+    assert history._part._history.masked == ACTIONS
+
+
+def test_pixels_are_read_where_the_snapshots_are_and_only_those_that_were_drawn():
+    values = {"rnd_width": 8, "rnd_batch": 8, "rnd_period": 1, "batch": 3, "p_init": 0.0}
+    settings = resolve(
+        "atari/ms-pacman",
+        agent="random",
+        uncertainty="rnd",
+        overrides=values | {"rollout_limit": 20, "queries": 500},
+    )
+    history, (first, second) = crew(settings, shared=False)
+    collect(first, 20)
+    chunk = collect(second, 1)
+    pixels = first._simulator.observation_space.sample().nbytes
+    assert chunk.restarts == 1
+    assert history.calls[-3:] == ["sample", "fetch", "take"]
+    assert 3 * pixels < history.moved[-3] < 3 * pixels + 2000
+
+
+def test_an_actor_says_where_it_has_been():
+    settings = resolve(
+        "atari/montezuma-revenge",
+        agent="random",
+        uncertainty="counts",
+        overrides={"batch": 4, "p_init": 0.0, "rollout_limit": 10, "queries": 500},
+    )
+    _, (first, second) = crew(settings, shared=False)
+    assert collect(first, 12).visited == [1] * 12  # The first room.
+    chunk = collect(second, 11)
+    assert len(chunk.restarted) == chunk.restarts > 0
+    place, image, score = chunk.restarted[0]
+    assert (place, image.shape, score) == (1, (1, 84, 84), 0.0)
+    whereabouts = Whereabouts(first._simulator)
+    whereabouts.restart(place, image, score)
+    assert whereabouts.restarted.sheet().restarts.tolist() == [1]
 
 
 def test_actors_restart_from_each_others_snapshots():

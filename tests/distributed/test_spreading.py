@@ -7,6 +7,7 @@ import pytest
 
 from uflp.cli import main
 from uflp.distributed.settings import ClusterSettings
+from uflp.distributed.spreadable import require_spreadable
 from uflp.experiments.resolve import resolve
 from uflp.types import UsageError
 
@@ -46,12 +47,23 @@ def test_without_ray_there_is_the_line_to_type(tmp_path, capsys, monkeypatch):
         (["--ray", "local", "--actors", "2", "--lock-step"], "one actor can keep step"),
         (["--ray", "somewhere"], "HOST:PORT"),
         (["--ray", "local", "--actors", "0"], "at least 1"),
+        (["--ray", "local", "--rule", "uniform"], "the rule uniform sees the history of one"),
+        (["--ray", "local", "--history-from", "other"], "leave out history_from"),
+        (["--ray", "local", "--demonstrations", "file"], "leave out demonstrations"),
+        (["--ray", "local", "--uncertainty", "rnd", "restart=pair"], "one of states alone"),
     ],
 )
 def test_what_cannot_be_spread_is_said_before_anything_starts(words, said, tmp_path, capsys):
     assert command("train", "deep-sea", *words, "--out", str(tmp_path / "run")) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_pixels_are_not_shared():
+    settings = resolve("atari/pitfall", uncertainty="rnd")
+    require_spreadable(settings, ClusterSettings().fitted(settings))
+    with pytest.raises(UsageError, match="its own counts"):
+        require_spreadable(settings, ClusterSettings(shared_counts=True).fitted(settings))
 
 
 def test_a_whole_history_is_shared_unless_told_otherwise():
