@@ -64,7 +64,7 @@ def measure(
     cluster = ClusterSettings(actors=actors, chunk=chunk, parameter_period=64).fitted(settings)
     step = loop.learning_batch / learner_limit
     crew = SimulatedCrew(settings, actors, shards, sample, step)
-    slack = 2 * actors * chunk + 2 * cluster.parameter_period * loop.sgd_period
+    slack = cluster.slack(loop.sgd_period)
     flow = Flow(loop.sgd_period, loop.min_replay or 1, slack)
     ledger = Ledger(simulator, flow, actors)
     crew_like: Any = crew
@@ -76,9 +76,10 @@ def measure(
             desk.hand_out()
             desk.take_in()
 
-    while flow.steps < 200 or min(ledger.made) == 0:
+    # Until whoever is ahead cannot get further ahead.
+    while flow.queries < 2 * slack or min(ledger.made) == 0:
         run_for(0.2)
-    run_for(2.0)
+    run_for(1.0)
     crew.latencies(reset=True)
     queries, steps, sent = flow.queries, flow.steps, ledger.sent
     cpu, started = crew.cpu(), time.perf_counter()
@@ -113,7 +114,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--actors", default="1,2,4,8,16,32,64,128")
     parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--learner-limit", type=int, default=1_000_000, help="samples a second")
+    parser.add_argument("--learner-limit", type=int, default=100_000, help="samples a second")
     parser.add_argument("--shards", type=int, default=1)
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args()

@@ -137,10 +137,8 @@ class ClusterRun:
         self._desk.load(state)
 
     def _flow(self) -> Flow:
-        loop, cluster = self.settings.loop, self._cluster
-        assert cluster.chunk is not None
-        # Enough that no actor waits for the learner's next call, nor the learner for theirs.
-        slack = 2 * cluster.actors * cluster.chunk + 2 * cluster.parameter_period * loop.sgd_period
+        loop = self.settings.loop
+        slack = self._cluster.slack(loop.sgd_period)
         least = loop.min_replay or loop.learning_batch
         space, actions = self.simulator.observation_space, self.simulator.action_space
         agent = self.settings.learner.make(space, spaces.actions(actions))

@@ -63,6 +63,15 @@ class ClusterSettings:
             chunk=self.chunk or chunk,
         )
 
+    def slack(self, sgd_period: int) -> int:
+        """Returns the queries that actors may be ahead of the learner, those under way included.
+
+        With one chunk under way for each actor, two calls' worth of SGD steps are left to be due:
+        one for the learner to be at, and one to go on with.
+        """
+        assert self.chunk is not None
+        return self.actors * self.chunk + 2 * self.parameter_period * sgd_period
+
     def at(self, ray: str) -> ClusterSettings:
         """Returns these settings at another address."""
         return dataclasses.replace(self, ray=ray)
