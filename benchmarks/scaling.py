@@ -97,7 +97,7 @@ def measure(
         "learner_limit_samples_per_second": learner_limit,
         "samples_per_second": round(steps * loop.learning_batch / took, 1),
         "samples_per_insert": round(steps * loop.learning_batch / queries, 2),
-        "waits_for": flow.waits_for,
+        "waits_for": desk.waits_for,
         "insert_bytes_per_query": round(sent / queries, 1),
         "snapshot_bytes": round(np.mean([len(one.data) for one in sample.snapshots])),
         "restarts_per_second": round(len(restarts) / took, 1),

@@ -30,7 +30,6 @@ class HistoryClient:
     Attributes:
         oldest: number of the oldest entry when the history was last asked.
         newest: likewise of the newest.
-        bytes_moved: of snapshots and keys so far.
     """
 
     def __init__(self, service: Caller, actor: int, naming: Naming):
