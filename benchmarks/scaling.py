@@ -27,7 +27,6 @@ from uflp.agents.compute import configure
 from uflp.distributed.connection import connected
 from uflp.distributed.desk import Desk
 from uflp.distributed.faults import Faults
-from uflp.distributed.flow import Flow
 from uflp.distributed.ledger import Ledger
 from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.resolve import resolve
@@ -64,7 +63,7 @@ def measure(
     cluster = ClusterSettings(actors=actors, chunk=chunk, parameter_period=64).fitted(settings)
     step = loop.learning_batch / learner_limit
     crew = SimulatedCrew(settings, actors, shards, sample, step)
-    flow = Flow(loop, queries=2 * actors * chunk, steps=2 * cluster.parameter_period)
+    flow = cluster.flow(loop)
     ledger = Ledger(simulator, flow, actors)
     crew_like: Any = crew
     desk = Desk(settings, cluster, crew_like, ledger, Faults())
@@ -75,9 +74,10 @@ def measure(
             desk.hand_out()
             desk.take_in()
 
-    while flow.steps < 200 or min(ledger.made) == 0:
+    # Until whoever is ahead cannot get further ahead.
+    while flow.queries < 2 * slack or min(ledger.made) == 0:
         run_for(0.2)
-    run_for(2.0)
+    run_for(1.0)
     crew.latencies(reset=True)
     queries, steps, sent = flow.queries, flow.steps, ledger.sent
     cpu, started = crew.cpu(), time.perf_counter()
@@ -95,7 +95,7 @@ def measure(
         "learner_limit_samples_per_second": learner_limit,
         "samples_per_second": round(steps * loop.learning_batch / took, 1),
         "samples_per_insert": round(steps * loop.learning_batch / queries, 2),
-        "waits_for": flow.waits_for,
+        "waits_for": desk.waits_for,
         "insert_bytes_per_query": round(sent / queries, 1),
         "snapshot_bytes": round(np.mean([len(one.data) for one in sample.snapshots])),
         "restarts_per_second": round(len(restarts) / took, 1),
@@ -112,7 +112,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--actors", default="1,2,4,8,16,32,64,128")
     parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--learner-limit", type=int, default=1_000_000, help="samples a second")
+    parser.add_argument("--learner-limit", type=int, default=100_000, help="samples a second")
     parser.add_argument("--shards", type=int, default=1)
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -107,6 +108,8 @@ class Actors:
     """Several simulated actors in one process, each in a thread of its own."""
 
     def __init__(self, sample: Payload, history: str, replay: list[str], batch: int, p_init: float):
+        # Threads that only wait for answers must not wait for each other as well.
+        sys.setswitchinterval(2e-4)
         self._sample = sample
         self._history = RemoteCaller(history)
         self._replay = [Shards(replay) for _ in range(TOGETHER)]

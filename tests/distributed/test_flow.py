@@ -14,13 +14,13 @@ def flow_of(least, slack, *, learns=True, **pace):
 def test_steps_are_due_once_the_replay_is_full_enough():
     flow = flow_of(10, 20, sgd_period=4)
     flow.inserted(8, rows=8)
-    assert (flow.due, flow.room, flow.waits_for) == (0, None, "replay")
+    assert (flow.due, flow.room, flow.waits_for(8)) == (0, None, "replay")
     flow.inserted(4, rows=4)  # learning begins at query 12
-    assert (flow.due, flow.room, flow.waits_for) == (0, 20, "actors")
+    assert (flow.due, flow.room, flow.waits_for(8)) == (0, 20, "actors")
     flow.inserted(9, rows=9)
-    assert (flow.due, flow.room, flow.waits_for) == (2, 11, "nobody")
+    assert (flow.due, flow.room, flow.waits_for(8)) == (2, 11, "nobody")
     flow.asked = 11
-    assert (flow.room, flow.waits_for) == (0, "learner")
+    assert (flow.room, flow.waits_for(8)) == (0, "learner")
     flow.learned(2)
     assert (flow.due, flow.room) == (0, 8)
 
@@ -73,7 +73,7 @@ def test_a_replay_that_lost_its_rows_fills_up_again_before_anyone_waits():
 def test_without_learning_nobody_waits():
     flow = flow_of(1, 1, learns=False)
     flow.inserted(1000, rows=0)
-    assert (flow.due, flow.room, flow.waits_for) == (0, None, "nobody")
+    assert (flow.due, flow.room, flow.waits_for(8)) == (0, None, "nobody")
 
 
 def test_a_saved_flow_goes_on():

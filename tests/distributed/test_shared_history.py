@@ -100,18 +100,21 @@ def test_actors_restart_from_each_others_snapshots():
 def test_an_entry_that_is_evicted_between_the_choice_and_the_fetch_is_chosen_again():
     settings = deep_sea(batch=4, p_init=0.0, history_size=5)
     history, (first, second) = crew(settings, shared=False)
-    collect(first, 12)
-    ask = history.ask
+    collect(first, 5)
+    ask, kept, evicted = history.ask, history._part._history, []
 
     def busy(method, *arguments):
-        if method == "fetch" and history.calls.count("fetch") == 0:
-            collect(first, 30)  # everything that was there leaves
+        if method == "fetch" and not evicted:
+            evicted.append(arguments[0])
+            for _ in range(5):  # everything that was there leaves
+                kept.add(kept.fetch(kept.newest), 0)
         return ask(method, *arguments)
 
     history.ask = busy
     chunk = collect(second, 1)
     assert chunk.restarts == 1
-    assert history.calls.count("fetch") > 1
+    assert kept.fetch(evicted[0]) is None
+    assert history.calls.count("fetch") == 2
 
 
 def test_shared_counts_choose_what_no_actor_has_tried():
@@ -176,9 +179,9 @@ def test_a_history_that_came_back_takes_nothing_whose_origin_it_does_not_know():
     overrides = {"batch": 4, "rollout_limit": 60, "queries": 3000}
     settings = resolve("atari/ms-pacman", agent="random", overrides=overrides)
     history, (actor, _) = crew(settings, shared=False)
-    collect(actor, 50)
+    collect(actor, 45)
     history._part = HistoryService(settings, False)
-    collect(actor, 9)  # in the same rollout
+    collect(actor, 10)  # in the same rollout, with a snapshot after query 50
     assert history._part.status(0.0).size == 0
     collect(actor, 10)
     assert history._part.status(0.0).size > 0

@@ -78,7 +78,9 @@ def test_a_machine_is_lost(machines, tmp_path):
 
     def strike(run, row):
         if row["queries"] > 1000 and not lost:
-            lost.append(machines.remove_node(machines.list_all_nodes[1]))
+            (machine,) = machines.worker_nodes
+            machines.remove_node(machine, allow_graceful=False)
+            lost.append(machine)
 
     summary = run_through(settings_of(4000), tmp_path / "run", strike)
     print(summary["faults"], summary["lost"])

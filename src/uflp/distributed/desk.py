@@ -71,7 +71,7 @@ class Desk:
         self._taken = 0
         self._unpublished = 0
         self._backup: State | None = None
-        self._next_backup = time.monotonic() + _BACKUP
+        self._next_backup = 0.0  # The first copy is taken before the first step.
         self._next_broadcast = 0.0
         self._answered = [0.0] * cluster.actors
         self._evaluated = 0
@@ -119,10 +119,11 @@ class Desk:
         """Returns how many queries an actor may be asked for now."""
         assert self._cluster.chunk is not None
         left = self.settings.loop.queries - self.ledger.spent - self._flow.asked
+        queries = min(self._cluster.chunk, left)
         room = self._flow.room
-        if len(self._evaluations) > _EVALUATIONS:
-            return 0
-        return min(self._cluster.chunk, left, left if room is None else room)
+        # A whole chunk or nothing: many small ones would cost more than they bring.
+        late = (room is not None and room < queries) or len(self._evaluations) > _EVALUATIONS
+        return 0 if late else queries
 
     def _collect(
         self, actor: int, queries: int, *, settle: bool = False, logs: bool = False
@@ -203,9 +204,12 @@ class Desk:
         """Takes note of SGD steps, and of new parameters."""
         learned: Learned = get(answer)
         self._learning = None
-        if self._faults.answered("the learner", learned.pid) or learned.lost:
+        back = self._faults.answered("the learner", learned.pid)
+        if learned.lost:
             self._reload()
             return learned
+        if back:  # Before it had learned anything, or after it was loaded again.
+            self._faults.lost("the learner", "SGD steps", 0)
         for loss in learned.losses:
             self.ledger.tally.loss(loss)
         self._taken += len(learned.losses)
@@ -221,11 +225,19 @@ class Desk:
 
     def _reload(self) -> None:
         """Gives a learner that came back the last copy that was taken of it."""
-        saved = 0 if self._backup is None else number(self._backup, "steps")
+        assert self._backup is not None, "a copy is taken before the first step"
+        saved = number(self._backup, "steps")
         self._faults.lost("the learner", "SGD steps", self._taken - saved)
-        if self._backup is not None:
-            get(self._crew.learner.load.remote(self._backup))
+        get(self._crew.learner.load.remote(self._backup))
         self._taken = saved
+
+    @property
+    def waits_for(self) -> str:
+        """Who holds up the others; see `Flow.waits_for`."""
+        assert self._cluster.chunk is not None
+        held_up = len(self._collecting) < self._cluster.actors
+        waits = self._flow.waits_for(self._cluster.chunk)
+        return "nobody" if waits == "learner" and not held_up else waits
 
     def alive(self) -> tuple[int, int]:
         """Returns how many actors have answered lately, and how many there are."""

@@ -80,14 +80,17 @@ class Flow:
         learned = self._began + (self.steps - self._before) * self._period
         return max(0, math.floor(learned + self._slack - self._collected - self.asked))
 
-    @property
-    def waits_for(self) -> str:
-        """Who holds the other up: `replay` to fill, `actors`, `learner`, or `nobody`."""
+    def waits_for(self, chunk: int) -> str:
+        """Returns who holds up the others: `replay` to fill, `actors`, `learner`, or `nobody`.
+
+        Args:
+            chunk: queries that an actor is asked for at a time.
+        """
         if not self.learns:
             return "nobody"
         if self._began is None:
             return "replay"
-        if self.room == 0:
+        if self.room is not None and self.room < chunk and self.due > 0:
             return "learner"
         return "actors" if self.due < 1 else "nobody"
 

@@ -32,7 +32,7 @@ class Pulse:
         samples = (flow.steps - self._steps) * batch / (now - self._time)
         self._time, self._queries, self._steps = now, flow.queries, flow.steps
         alive, actors = self._desk.alive()
-        waits = flow.waits_for
+        waits = self._desk.waits_for
         self._tell(
             self._ledger.spent,
             f"{queries:,.0f} queries/s, {samples:,.0f} samples/s, "

@@ -142,17 +142,9 @@ class ClusterRun:
         self._desk.load(state)
 
     def _flow(self) -> Flow:
-        cluster = self._cluster
-        assert cluster.chunk is not None
-        # Enough that no actor waits for the learner's next call, nor the learner for theirs.
         space, actions = self.simulator.observation_space, self.simulator.action_space
         agent = self.settings.learner.make(space, spaces.actions(actions))
-        return Flow(
-            self.settings.loop,
-            queries=2 * cluster.actors * cluster.chunk,
-            steps=2 * cluster.parameter_period,
-            learns=agent.target != "none",
-        )
+        return self._cluster.flow(self.settings.loop, learns=agent.target != "none")
 
     def _dictionary(self) -> bytes:
         """Returns a frame that others look like, for all who compress them."""

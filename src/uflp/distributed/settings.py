@@ -6,7 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from uflp.training.settings import RunSettings
+from uflp.distributed.flow import Flow
+from uflp.training.settings import LoopSettings, RunSettings
 from uflp.types import UsageError
 
 
@@ -62,6 +63,16 @@ class ClusterSettings:
             shared_counts=whole if self.shared_counts is None else self.shared_counts,
             chunk=self.chunk or chunk,
         )
+
+    def flow(self, loop: LoopSettings, learns: bool = True) -> Flow:
+        """Returns what holds learning and collecting together.
+
+        With one chunk under way for each actor, two calls' worth of SGD steps are left to be due:
+        one for the learner to be at, and one to go on with.
+        """
+        assert self.chunk is not None
+        queries, steps = self.actors * self.chunk, 2 * self.parameter_period
+        return Flow(loop, queries=queries, steps=steps, learns=learns)
 
     def at(self, ray: str) -> ClusterSettings:
         """Returns these settings at another address."""
