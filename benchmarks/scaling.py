@@ -75,7 +75,7 @@ def measure(
             desk.take_in()
 
     # Until whoever is ahead cannot get further ahead.
-    while flow.queries < 2 * slack or min(ledger.made) == 0:
+    while flow.queries < 2 * flow.slack or min(ledger.made) == 0:
         run_for(0.2)
     run_for(1.0)
     crew.latencies(reset=True)

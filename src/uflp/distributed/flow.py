@@ -21,6 +21,7 @@ class Flow:
         asked: queries that are under way.
         steps: SGD steps taken so far.
         learns: whether there is any learning at all.
+        slack: queries that may be ahead of learning, or rows.
     """
 
     def __init__(self, loop: LoopSettings, *, queries: int, steps: int, learns: bool = True):
@@ -43,7 +44,7 @@ class Flow:
         if loop.samples_per_insert is not None:
             self._period = loop.learning_batch / loop.samples_per_insert
         self._least = loop.min_replay or loop.learning_batch
-        self._slack = queries + steps * self._period
+        self.slack = queries + steps * self._period
         self._empty = 0
         self._began: int | None = None
         self._before = 0
@@ -78,7 +79,7 @@ class Flow:
         if not self.learns or self._began is None:
             return None
         learned = self._began + (self.steps - self._before) * self._period
-        return max(0, math.floor(learned + self._slack - self._collected - self.asked))
+        return max(0, math.floor(learned + self.slack - self._collected - self.asked))
 
     def waits_for(self, chunk: int) -> str:
         """Returns who holds up the others: `replay` to fill, `actors`, `learner`, or `nobody`.
