@@ -64,7 +64,18 @@ def learning_curves(
         axes = figure.add_subplot()
         handles = draw(axes, groups, references=references, column=column, y_label=y_label)
         axes.set_title(title, loc="left", fontweight="bold")
-        axes.set_title(_seeds(groups), loc="right", fontsize="small", color=FAINT)
+        # Beside the name of the axis: a title may be long.
+        axes.annotate(
+            _seeds(groups),
+            (1, 0),
+            (0, -24),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            ha="right",
+            va="top",
+            fontsize="small",
+            color=FAINT,
+        )
         add_legend(figure, handles)
     return figure
 
