@@ -28,9 +28,11 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
 
 
 def combinations() -> list[tuple[str, str, str]]:
-    """Returns what resolves."""
+    """Returns what resolves; policy iteration does not learn from images."""
     found = []
     for preset, agent, uncertainty in itertools.product(VARIANTS, AGENTS, UNCERTAINTIES):
+        if preset.startswith("atari/") and AGENTS[agent].learner == "pi":
+            continue
         try:
             settings = resolve(preset, agent=agent, uncertainty=uncertainty)
             space = settings.simulator.make(0).observation_space
