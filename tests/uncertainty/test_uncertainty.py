@@ -292,3 +292,20 @@ def test_disagreement_is_the_standard_deviation_over_members(space: gymnasium.Sp
 def test_what_cannot_be_is_refused_in_one_sentence(settings: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         settings()
+
+
+def test_images_of_bytes_are_vectors_and_no_ids() -> None:
+    """A byte of an image is a number among others; only a single number for each state is an id."""
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 4, (5, 3, 3, 2)).astype(np.uint8)
+    space = gymnasium.spaces.Box(0, 3, images.shape[1:], np.uint8)
+    numbers = gymnasium.spaces.Box(0, 3, (18,), np.float32)
+    on_images = Covariance(feature_size=20).make(space, 2, seed=0)
+    on_numbers = Covariance(feature_size=20).make(numbers, 2, seed=0)
+    for place, image in enumerate(images):
+        on_images.observe(image, place % 2)
+        on_numbers.observe(image.astype(np.float32).ravel(), place % 2)
+    np.testing.assert_allclose(
+        on_images.score(images, no_predict),
+        on_numbers.score(images.reshape(5, -1).astype(np.float32), no_predict),
+    )

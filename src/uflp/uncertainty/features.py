@@ -49,6 +49,6 @@ FEATURES = {"fourier": fourier, "network": network, "one-hot": one_hot}
 
 def _project(vectors: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Multiplies vectors by weights, looking rows up where the vectors are one-hot ids."""
-    if np.issubdtype(vectors.dtype, np.integer):
+    if vectors.ndim == 1 and np.issubdtype(vectors.dtype, np.integer):
         return weights[vectors]
     return vectors.reshape(len(vectors), -1).astype(np.float64) @ weights
