@@ -204,8 +204,8 @@ class FrameReplay:
         return self._next - 1
 
     def _fetch(self, number: int) -> np.ndarray:
-        expand = zlib.decompressobj(zdict=self._dictionary)
-        return np.frombuffer(expand.decompress(self._frames[number]), np.uint8).reshape(self._image)
+        data = expanded(self._frames[number], self._dictionary)
+        return np.frombuffer(data, np.uint8).reshape(self._image)
 
     def _count(self, rows: int = 1) -> None:
         """Takes note of new rows, and forgets the frames that only those before them named."""
@@ -224,6 +224,11 @@ def squeezed(frame: np.ndarray, dictionary: bytes) -> bytes:
     """Returns a frame as a replay holds it."""
     squeeze = zlib.compressobj(_LEVEL, zdict=dictionary)
     return squeeze.compress(frame.tobytes()) + squeeze.flush()
+
+
+def expanded(data: bytes, dictionary: bytes) -> bytes:
+    """Returns the bytes of a frame that `squeezed` has compressed."""
+    return zlib.decompressobj(zdict=dictionary).decompress(data)
 
 
 def has_frames(space: gymnasium.Space) -> bool:

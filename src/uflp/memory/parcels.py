@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 
-from uflp.memory.frames import FrameReplay, frames_of, has_frames, naming_row, squeezed
+from uflp.memory.frames import (
+    FrameReplay,
+    expanded,
+    frames_of,
+    has_frames,
+    naming_row,
+    squeezed,
+)
 from uflp.memory.replay import Replay, layout_of_row
 
 _LEVEL = 1
@@ -127,9 +134,7 @@ class FrameOutbox:
 
     def name(self, kept: Squeezed) -> np.ndarray:
         """Returns a kept observation as a checkpoint holds it: its images."""
-        frames = [
-            zlib.decompressobj(zdict=self._dictionary).decompress(frame) for frame in kept.frames
-        ]
+        frames = [expanded(frame, self._dictionary) for frame in kept.frames]
         return np.frombuffer(b"".join(frames), np.uint8).reshape(-1, *kept.latest.shape)
 
     def named(self, name: np.ndarray) -> Squeezed:
