@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -91,15 +92,24 @@ def greedy_return(agent: Any, env: gymnasium.Env) -> float:
     return total
 
 
-def main() -> None:
-    """Trains both, and writes the table after each agent."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def tabulate(
+    train: Callable[[str, int, int], dict[str, Any]], about: str | None, queries: int, out: Path
+) -> None:
+    """Trains with both kinds of access, and writes the table after each agent.
+
+    Args:
+        train: gives a row of the table for an access, a seed and a budget.
+        about: what the script is about.
+        queries: the budget, if the command line gives none.
+        out: the table, likewise.
+    """
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--queries", type=int, default=6000)
+    parser.add_argument("--queries", type=int, default=queries)
     parser.add_argument("--access", nargs="*", default=["local", "online"])
-    parser.add_argument("--out", type=Path, default=Path("results/sb3-deep-sea.csv"))
+    parser.add_argument("--out", type=Path, default=out)
     options = parser.parse_args()
-    rows: list[dict] = []
+    rows: list[dict[str, Any]] = []
     for access in options.access:
         for seed in range(options.seeds):
             rows.append(train(access, seed, options.queries))
@@ -108,6 +118,11 @@ def main() -> None:
                 writer = csv.DictWriter(file, fieldnames=list(rows[0]))
                 writer.writeheader()
                 writer.writerows(rows)
+
+
+def main() -> None:
+    """Trains both."""
+    tabulate(train, __doc__, 6000, Path("results/sb3-deep-sea.csv"))
 
 
 if __name__ == "__main__":

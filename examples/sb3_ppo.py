@@ -11,13 +11,11 @@ online one does, after 10,240. The settings were chosen on seeds 0 and 1.
 
 from __future__ import annotations
 
-import argparse
-import csv
 from pathlib import Path
 from typing import Any
 
 import gymnasium
-from sb3_deep_sea import Watch
+from sb3_deep_sea import Watch, tabulate
 from stable_baselines3 import PPO
 
 import uflp
@@ -58,22 +56,8 @@ def train(
 
 
 def main() -> None:
-    """Trains both, and writes the table after each agent."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--queries", type=int, default=16_000)
-    parser.add_argument("--access", nargs="*", default=["local", "online"])
-    parser.add_argument("--out", type=Path, default=Path("examples/sb3-ppo.csv"))
-    options = parser.parse_args()
-    rows: list[dict[str, Any]] = []
-    for access in options.access:
-        for seed in range(options.seeds):
-            rows.append(train(access, seed, options.queries))
-            print(rows[-1], flush=True)
-            with options.out.open("w", newline="") as file:
-                writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-                writer.writeheader()
-                writer.writerows(rows)
+    """Trains both."""
+    tabulate(train, __doc__, 16_000, Path("examples/sb3-ppo.csv"))
 
 
 if __name__ == "__main__":
