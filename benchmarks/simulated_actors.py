@@ -21,6 +21,7 @@ from uflp.memory import FrameReplay
 from uflp.memory.parcels import Parcel, make_outbox, unpack
 from uflp.memory.targets import NStep
 from uflp.training.settings import RunSettings
+from uflp.training.tally import Counted
 from uflp.types import Snapshot, Transition
 from uflp.uncertainty.counts import CellCounts
 
@@ -145,7 +146,7 @@ class Actors:
         ray.get(told)
         return Chunk(
             *(task.queries, 0, rollouts, restarts, task.queries, sample.parcel.nbytes),
-            *(0, [], 0, [], [], None, None, os.getpid()),
+            *(Counted(0, [], 0), [], [], None, None, os.getpid()),
         )
 
     def pid(self) -> int:

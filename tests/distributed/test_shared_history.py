@@ -47,7 +47,7 @@ def test_restarts_only_take_actions_that_the_state_allows(shared):
     chunks = [collect(actor, 20, made=made) for made in (0, 20) for actor in actors]
     assert sum(chunk.restarts for chunk in chunks) > 3
     assert Turnstiles.forbidden == 0
-    assert sum(chunk.dropped for chunk in chunks) == 0
+    assert sum(chunk.counted.dropped for chunk in chunks) == 0
     assert history._part._history.masked == ACTIONS
 
 
@@ -143,7 +143,7 @@ def test_an_actor_that_came_back_draws_no_random_number_twice():
     _, (before, after) = crew(settings, shared=False)
     chunk = collect(before, 60)
     collect(after, 60, made=60)
-    assert after._queries == 120
+    assert after._collecting.queries == 120
     assert chunk.queries == 60
 
 
@@ -199,7 +199,7 @@ def test_a_saved_history_and_actor_go_on_alike():
     whole = with_rows(state, history._part.block)
     other._part.load(held(whole))
     chunks = [collect(one, 50, made=70) for one in (actor, same)]
-    assert chunks[0].returns == chunks[1].returns
+    assert chunks[0].counted == chunks[1].counted
     assert chunks[0].visited == chunks[1].visited
     np.testing.assert_array_equal(
         history._part._history.keys(history._part._history.live()),

@@ -108,7 +108,7 @@ def test_its_actions_are_uniform_and_so_is_its_evaluation() -> None:
     actions = []
     for query in range(2000):
         if run.rollout.over:
-            run.rollout.begin(run._start())
+            run.collecting._begin()
         actions.append(run.rollout.step(query).action)
     assert abs(np.mean(actions) - 0.5) < 4 * 0.5 / np.sqrt(2000)
     rng = np.random.default_rng(0)

@@ -208,7 +208,7 @@ def test_what_a_trained_agent_plays_is_a_demonstration(kept: Path, tmp_path: Pat
     run = begun(small("deep-sea", "ddqn", "counts", demonstrations=str(tmp_path / "demo.npz")))
     assert len(run.demonstrations) == 3
     transitions = []
-    run._begin(run._start())
+    run.collecting._begin()
     while not run.rollout.over:
         transitions.append(run.rollout.step(0))
     assert sum(step.reward for step in transitions) == pytest.approx(result.mean)

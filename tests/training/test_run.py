@@ -18,10 +18,11 @@ import uflp
 from uflp.agents.batches import unpack
 from uflp.experiments.resolve import resolve
 from uflp.training.checkpoints import Checkpoints
+from uflp.training.collecting import SimulatorFailedError
 from uflp.training.evaluation import evaluate, greedy
 from uflp.training.interruption import Interruption
 from uflp.training.records import RunFolder, summarize
-from uflp.training.run import BadNumberError, Run, SimulatorFailedError
+from uflp.training.run import BadNumberError, Run
 from uflp.training.saving import Saver
 from uflp.training.settings import LoopSettings, RunSettings
 from uflp.training.train import train
@@ -382,7 +383,7 @@ def test_a_rollout_that_the_simulator_fails_in_is_dropped_and_the_next_begins_at
     corridor = Corridor(length=6, raises=(42, 45))
     settings = corridor_run(corridor=corridor, learner=FixedValues(target=target), p_init=0.0)
     run, rows = finished(settings)
-    assert run.tally.dropped_rollouts == 3
+    assert run.collecting.tally.dropped_rollouts == 3
     assert run.queries == 200 == len(run.simulator.called("step")) - 3
     # The first rollout, and those after the three failures.
     assert len(run.simulator.called("reset")) == 4

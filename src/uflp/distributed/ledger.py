@@ -74,7 +74,7 @@ class Ledger:
         self.begun[actor] += chunk.rollouts
         self.restarts += chunk.restarts
         self.sent += chunk.sent
-        self.tally.join(chunk.positive_rewards, chunk.returns, chunk.dropped)
+        self.tally.join(chunk.counted)
         for place in chunk.visited:
             self.whereabouts.visit(place)
         for restart in chunk.restarted:

@@ -8,6 +8,7 @@ import numpy as np
 
 from uflp.distributed.parameters import Parameters
 from uflp.state import State
+from uflp.training.tally import Counted
 
 
 class Task(NamedTuple):
@@ -42,9 +43,7 @@ class Chunk(NamedTuple):
         restarts: how many of them from a snapshot.
         rows: sent to the replay.
         sent: bytes of them.
-        positive_rewards: queries with a positive reward.
-        returns: of rollouts that ended.
-        dropped: rollouts in which the simulator raised an error.
+        counted: rewards, returns and failures.
         visited: places of the queries; see `Whereabouts.visit`.
         restarted: what there is to see of the restarts; see `Whereabouts.restart`.
         observation: what was seen last, None if its rollout is over.
@@ -58,9 +57,7 @@ class Chunk(NamedTuple):
     restarts: int
     rows: int
     sent: int
-    positive_rewards: int
-    returns: list[float]
-    dropped: int
+    counted: Counted
     visited: list[Any]
     restarted: list[tuple[Any, Any, float]]
     observation: Any

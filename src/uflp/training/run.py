@@ -10,15 +10,16 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from uflp import spaces
-from uflp.collection import Demonstrations, FailedRolloutError, Lineage, Start
+from uflp.collection import Demonstrations, Lineage
 from uflp.networks.parameters import loaded_tree, saved_tree
 from uflp.randomness import Randomness
 from uflp.state import State, Stateful, number
 from uflp.training.beginning import prepare
+from uflp.training.collecting import Collecting
 from uflp.training.compiled import compiled, predict
 from uflp.training.evaluation import evaluate, greedy, uniform
 from uflp.training.settings import RunSettings
-from uflp.training.tally import BadNumberError, Tally, require_finite
+from uflp.training.tally import BadNumberError, require_finite
 from uflp.training.trainable import Row
 from uflp.training.whereabouts import Whereabouts
 from uflp.training.wiring import (
@@ -31,22 +32,14 @@ from uflp.training.wiring import (
     make_targets,
     make_uncertainty,
 )
-from uflp.types import RunError, Transition
-
-PATIENCE = 10
-"""Rollouts in a row that a simulator may fail in before the run gives up."""
-
-
-class SimulatorFailedError(RunError):
-    """The simulator raises errors, and fresh resets do not help."""
 
 
 class Run:
     """One run: its parts, wired by its settings, and the loop that drives them.
 
     Attributes:
-        queries: steps of the training simulator so far.
         sgd_steps: SGD steps so far.
+        collecting: makes the queries.
         learner: the agent's present state.
         whereabouts: where it has been.
         demonstrations: what the first rollouts play.
@@ -59,7 +52,6 @@ class Run:
 
         self.settings = settings
         self.spread: dict[str, Any] = {}
-        self.queries = 0
         self.sgd_steps = 0
         self.randomness = Randomness(settings.seed)
         self.simulator = settings.simulator.make(settings.seed)
@@ -67,7 +59,6 @@ class Run:
         space = self.simulator.observation_space
         actions = spaces.actions(self.simulator.action_space)
         self._dtype = spaces.layout(space)[1]
-        self._floats = np.issubdtype(self._dtype, np.floating)
         self.replay = make_replay(settings, space, self.simulator.mask_size)
         self.agent, self._learn_and_look = compiled(
             settings.learner, space, actions, self.replay.row
@@ -101,11 +92,17 @@ class Run:
             demonstrations=self.demonstrations,
         )
         self.whereabouts = Whereabouts(self.simulator)
+        self.collecting = Collecting(
+            *(self.rollout, self.targets, self.whereabouts, self.randomness),
+            history=self.history,
+            rule=self.rule,
+            p_init=settings.loop.p_init,
+            floats=np.issubdtype(self._dtype, np.floating),
+        )
         # Values of the state to act in at query `_looked_at`: they come with an update at less than
         # a call's cost.
         self._looked_at = -1
         self._next_values = np.empty(0)
-        self.tally = Tally()
         self._started = time.perf_counter()
 
     def prepare(self) -> None:
@@ -125,22 +122,18 @@ class Run:
         # Products this small lose more to handing work between threads than they gain from it.
         with threadpool_limits(1):
             while self.spent < loop.queries:
-                try:
-                    if self.rollout.over:
-                        self._begin(self._start())
-                    pause()
-                    transition = self.rollout.step(self.queries)
-                except FailedRolloutError as failure:
-                    self._drop(failure)
+                if not self.collecting.query(pause):
                     continue
-                self.queries += 1
-                self._count(transition)
-                self.targets.add(transition)
                 due = self._pace.steps_due(self.queries, self.replay.added, self.sgd_steps)
                 for _ in range(due):
                     self._learn()
                 if self.queries % loop.eval_period == 0 or self.spent >= loop.queries:
                     yield self._row()
+
+    @property
+    def queries(self) -> int:
+        """Steps of the training simulator so far."""
+        return self.collecting.queries
 
     @property
     def spent(self) -> int:
@@ -177,7 +170,7 @@ class Run:
     def load(self, state: State) -> None:
         """Takes the state of an equal run; what follows is what would have followed there."""
         self._started = time.perf_counter() - state["seconds"]
-        self.queries = number(state, "queries")
+        self.collecting.queries = number(state, "queries")
         self.sgd_steps = number(state, "sgd_steps")
         self._looked_at = state["looked_at"]
         self._next_values = state["next_values"]
@@ -192,7 +185,7 @@ class Run:
 
     def report(self) -> dict[str, Any]:
         """Returns what is added to the summary."""
-        return {"dropped_rollouts": self.tally.dropped_rollouts}
+        return {"dropped_rollouts": self.collecting.tally.dropped_rollouts}
 
     def check_parameters(self) -> None:
         """Raises an error if any of the learner's numbers is not finite."""
@@ -203,7 +196,7 @@ class Run:
     def _parts(self) -> dict[str, Stateful]:
         """Returns the parts that change as the run goes on."""
         parts: dict[str, Stateful | None] = {
-            "tally": self.tally,
+            "tally": self.collecting.tally,
             "replay": self.replay,
             "targets": self.targets,
             "uncertainty": self.uncertainty,
@@ -215,30 +208,6 @@ class Run:
             "lineage": self.lineage,
         }
         return {name: part for name, part in parts.items() if part is not None}
-
-    def _start(self) -> Start:
-        """Decides where the next rollout begins."""
-        if self.rule is None or not self.history:
-            return Start()
-        if self.rollout.demonstrates or self.tally.failures:
-            return Start()
-        rng = self.randomness.at("restart", self.rollout.rollouts)
-        return Start() if rng.random() <= self.settings.loop.p_init else self.rule.choose(rng)
-
-    def _begin(self, start: Start) -> None:
-        self.rollout.begin(start)
-        self._check(self.rollout.observation)
-        self.whereabouts.begin(self.rollout.observation, restarted=start.entry is not None)
-
-    def _drop(self, failure: FailedRolloutError) -> None:
-        """Forgets the rollout that the simulator failed in; gives up if that goes on."""
-        self.targets.drop()
-        self.tally.drop()
-        if self.tally.failures > PATIENCE:
-            raise SimulatorFailedError(
-                f"the simulator failed in {self.tally.failures} rollouts in a row, last at query "
-                f"{self.queries} with {failure.__cause__!r}"
-            ) from failure.__cause__
 
     def _learn(self) -> None:
         """Takes one SGD step."""
@@ -252,17 +221,7 @@ class Run:
         self.sgd_steps += 1
         value = np.asarray(loss).item()
         require_finite("the loss", value, self.queries)
-        self.tally.loss(value)
-
-    def _count(self, transition: Transition) -> None:
-        require_finite("the reward", transition.reward, self.queries)
-        self.tally.reward(transition.reward, self.rollout.over)
-        self._check(transition.next_observation)
-        self.whereabouts.query(transition.next_observation)
-
-    def _check(self, observation: Any) -> None:
-        if self._floats:
-            require_finite("the observation", observation, self.queries)
+        self.collecting.tally.loss(value)
 
     def _row(self) -> Row:
         """Evaluates, and sums up what has happened since the last row."""
@@ -284,9 +243,9 @@ class Run:
             "eval_return_mean": result.mean,
             "eval_return_std": result.std,
             "eval_episodes": result.episodes,
-            **self.tally.row(),
+            **self.collecting.tally.row(),
             "history_size": len(self.history) if self.history is not None else 0,
             "replay_size": len(self.replay),
-            "positive_rewards": self.tally.positive_rewards,
+            "positive_rewards": self.collecting.tally.positive_rewards,
             **self.simulator.metrics(),
         }

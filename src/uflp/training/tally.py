@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +19,20 @@ def require_finite(what: str, value: Any, query: int) -> None:
     """Raises `BadNumberError` unless a number, or every number of an array, is finite."""
     if not (math.isfinite(value) if isinstance(value, float) else np.isfinite(value).all()):
         raise BadNumberError(f"{what} was {value} at query {query}")
+
+
+class Counted(NamedTuple):
+    """What an actor has counted since it last said so.
+
+    Attributes:
+        positive_rewards: queries with a positive reward.
+        returns: of rollouts that ended.
+        dropped: rollouts in which the simulator raised an error.
+    """
+
+    positive_rewards: int
+    returns: list[float]
+    dropped: int
 
 
 class Tally:
@@ -48,11 +61,17 @@ class Tally:
             self._return = 0.0
             self.failures = 0
 
-    def join(self, positive_rewards: int, returns: Sequence[float], dropped: int) -> None:
+    def take(self) -> Counted:
+        """Returns what was counted since the last time, for another to join."""
+        taken = Counted(self.positive_rewards, self._returns, self.dropped_rollouts)
+        self.positive_rewards, self._returns, self.dropped_rollouts = 0, [], 0
+        return taken
+
+    def join(self, counted: Counted) -> None:
         """Takes note of what an actor elsewhere has counted."""
-        self.positive_rewards += positive_rewards
-        self._returns += returns
-        self.dropped_rollouts += dropped
+        self.positive_rewards += counted.positive_rewards
+        self._returns += counted.returns
+        self.dropped_rollouts += counted.dropped
 
     def loss(self, loss: float) -> None:
         """Takes note of an SGD step."""

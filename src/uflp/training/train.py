@@ -12,10 +12,11 @@ import numpy as np
 
 from uflp.agents.compute import configure
 from uflp.networks.parameters import saved_tree
+from uflp.training.collecting import SimulatorFailedError
 from uflp.training.interruption import Interruption
 from uflp.training.policy import write_policy
 from uflp.training.records import AGENT, RunFolder, Stopped, summarize
-from uflp.training.run import Run, SimulatorFailedError
+from uflp.training.run import Run
 from uflp.training.saving import DEFAULT_SECONDS, Saver
 from uflp.training.settings import RunSettings
 from uflp.training.trainable import Row, Trainable
