@@ -14,6 +14,7 @@ from typing import Any
 NAMES = (
     *("throughput", "snapshots", "restarts", "covariance", "flatness"),
     *("swingup", "ensemble", "atari", "images", "checkpoints", "local_access"),
+    "actors",
 )
 RESULTS = Path(__file__).parent.parent / "results" / "bench.json"
 
