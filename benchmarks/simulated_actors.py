@@ -174,7 +174,8 @@ class SimulatedLearner:
         """Sleeps."""
         time.sleep(lesson.steps * self._seconds)
         self._steps += lesson.steps
-        learned = Learned([0.0] * lesson.steps, None, False, os.getpid())
+        size = PARAMETERS if lesson.publish else 0
+        learned = Learned([0.0] * lesson.steps, None, False, os.getpid(), size)
         return learned, self._parameters if lesson.publish else None
 
     def state(self) -> dict[str, Any]:

@@ -36,6 +36,10 @@ _BACKUP = 30.0
 _BROADCAST = 0.05
 """Seconds from one broadcast of the parameters to the next, at least."""
 
+_BANDWIDTH = 64e6
+"""Bytes of parameters in a second, at most: each broadcast takes room in the object store until no
+actor goes by it any more, and a store that is full holds everyone up."""
+
 _LATELY = 15.0
 """Seconds after which an actor that has not answered counts as gone."""
 
@@ -142,8 +146,6 @@ class Desk:
         if publish is None:
             enough = self._unpublished + steps >= self._cluster.parameter_period
             publish = enough and time.monotonic() >= self._next_broadcast
-        if publish:
-            self._next_broadcast = time.monotonic() + _BROADCAST
         lesson = Lesson(steps, self._taken, self._flow.queries, observation, publish)
         answer, parameters = self._crew.learner.learn.options(num_returns=2).remote(lesson)
         self._parameters_to_come = parameters if publish else None
@@ -219,6 +221,8 @@ class Desk:
         if self._parameters_to_come is not None:
             self.parameters = Parameters(self.parameters.version + 1, self._parameters_to_come)
             self._unpublished = 0
+            pause = max(_BROADCAST, learned.published / _BANDWIDTH)
+            self._next_broadcast = time.monotonic() + pause
         if not learned.losses and before > 0:
             self._flow.emptied()
         return learned

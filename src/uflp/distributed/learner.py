@@ -69,7 +69,8 @@ class Learner:
         if values is not None and lesson.observation is not None:
             looked = np.array(values)
         parameters = self._parameters(lesson.queries) if lesson.publish else None
-        return Learned(losses, looked, False, os.getpid()), parameters
+        size = sum(array.nbytes for array in parameters or () if array is not None)
+        return Learned(losses, looked, False, os.getpid(), size), parameters
 
     def state(self) -> State:
         """Returns the learner, and how many steps it has taken."""

@@ -91,9 +91,11 @@ class Learned(NamedTuple):
         values: action values [M, A] of the observation, if one was given.
         lost: whether nothing was done, because the learner does not have the steps before.
         pid: number of the process.
+        published: bytes of the parameters that come with it.
     """
 
     losses: list[float]
     values: np.ndarray | None
     lost: bool
     pid: int
+    published: int = 0
