@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import flax.linen as nn
@@ -15,8 +14,7 @@ import pytest
 from uflp.agents.ddqn import DDQN, penalty_of
 from uflp.agents.networks import make_q_function
 from uflp.agents.q_function import Fitting
-from uflp.networks.conv import TORSO, Torso, init_torso, layers_for, torso, torso_width
-from uflp.networks.mlp import mlp
+from uflp.networks.conv import TORSO, Torso, convolutions_for, init_torso, torso, torso_width
 from uflp.spaces import Frames, channel_axis
 from uflp.types import Batch, UsageError
 
@@ -74,7 +72,8 @@ def test_a_q_function_on_frames_is_the_torso_of_scaled_pixels_and_an_mlp() -> No
         for number, (kernel, bias) in enumerate(zip(*params.torso, strict=True))
     }
     features = Reference().apply({"params": tree}, images)
-    expected = mlp(params.head, (features.shape[1], 8, 3), features)
+    (first, first_bias), (second, second_bias) = params.head
+    expected = np.maximum(features @ first.T + first_bias, 0) @ second.T + second_bias
     np.testing.assert_allclose(q.values(state, images), expected, rtol=1e-4, atol=1e-5)
 
 
@@ -102,14 +101,8 @@ def test_small_images_have_a_network_that_looks_at_every_cell(axis: int) -> None
         f"Conv_{number}": {"kernel": kernel, "bias": bias}
         for number, (kernel, bias) in enumerate(zip(*params.torso, strict=True))
     }
-    sizes, start = (4 * 5 * 32, 8, 3), 0
-    for number, (inputs, outputs) in enumerate(pairwise(sizes)):
-        kernel = params.head[start : start + inputs * outputs].reshape(outputs, inputs).T
-        start += inputs * outputs
-        bias = params.head[start : start + outputs]
-        start += outputs
-        tree[f"Dense_{number}"] = {"kernel": kernel, "bias": bias}
-    assert start == len(params.head)
+    for number, (kernel, bias) in enumerate(params.head):
+        tree[f"Dense_{number}"] = {"kernel": kernel.T, "bias": bias}
     expected = Small().apply({"params": tree}, cells / np.float32(10))
     np.testing.assert_allclose(q.values(state, seen), expected, rtol=1e-4, atol=1e-5)
 
@@ -119,7 +112,7 @@ def test_small_images_have_a_network_that_looks_at_every_cell(axis: int) -> None
     [((7, 7), 1), ((5, 5), 1), ((10, 10), 1), ((30, 40), 3), ((84, 84), 3), ((210, 160), 3)],
 )
 def test_convolutions_suit_the_size_of_an_image(size: tuple[int, int], strides: int) -> None:
-    layers = layers_for(*size)
+    layers = convolutions_for(*size)
     if min(size) >= 48:
         assert layers == TORSO
     else:

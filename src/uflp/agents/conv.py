@@ -9,8 +9,8 @@ import jax
 
 from uflp.agents.dense import make_plain
 from uflp.agents.q_function import Fitting, QFunction
-from uflp.networks.conv import TORSO, Layers, Torso, init_torso, torso, torso_width
-from uflp.networks.mlp import init_mlp, mlp
+from uflp.networks.conv import TORSO, Convolutions, Torso, init_torso, torso, torso_width
+from uflp.networks.layers import Layers, init_layers, layers
 
 
 class Params(NamedTuple):
@@ -18,11 +18,11 @@ class Params(NamedTuple):
 
     Attributes:
         torso: those of the convolutions.
-        head: float32 [P], of the MLP.
+        head: those of the MLP.
     """
 
     torso: Torso
-    head: jax.Array
+    head: Layers
 
 
 def make_conv(
@@ -32,7 +32,7 @@ def make_conv(
     *,
     target_period: int | None,
     encode: Callable[[jax.Array], jax.Array],
-    layers: Layers = TORSO,
+    convolutions: Convolutions = TORSO,
 ) -> QFunction:
     """Builds the Q-function on images.
 
@@ -42,16 +42,16 @@ def make_conv(
         actions: A, how many there are.
         target_period: SGD steps between copies into the target; None never copies.
         encode: makes images, float32 [B, C, H, W], of observations.
-        layers: the convolutions.
+        convolutions: the layers of the torso.
     """
     channels, height, width = shape
-    sizes = (torso_width(height, width, layers), *fitting.hidden, actions)
+    sizes = (torso_width(height, width, convolutions), *fitting.hidden, actions)
 
     def init(key: jax.Array) -> Params:
-        keys = jax.random.split(key, len(layers) + 1)
-        return Params(init_torso(keys[:-1], channels, layers), init_mlp(keys[-1], sizes))
+        keys = jax.random.split(key, len(convolutions) + 1)
+        return Params(init_torso(keys[:-1], channels, convolutions), init_layers(keys[-1], sizes))
 
     def network(params: Params, observations: jax.Array) -> jax.Array:
-        return mlp(params.head, sizes, torso(params.torso, encode(observations), layers))
+        return layers(params.head, torso(params.torso, encode(observations), convolutions))
 
     return make_plain(fitting, network, init, target_period=target_period)

@@ -18,7 +18,7 @@ from uflp.agents.dense import make_dense
 from uflp.agents.lazy_adam import EPSILON
 from uflp.agents.lookup import make_lookup
 from uflp.agents.q_function import Fitting, QFunction
-from uflp.networks.conv import TORSO, layers_for
+from uflp.networks.conv import TORSO, convolutions_for
 from uflp.types import UsageError
 
 
@@ -63,5 +63,5 @@ def make_q_function(
         actions,
         target_period=target_period,
         encode=images,
-        layers=TORSO if isinstance(space, spaces.Frames) else layers_for(height, width),
+        convolutions=TORSO if isinstance(space, spaces.Frames) else convolutions_for(height, width),
     )

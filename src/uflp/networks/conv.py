@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 
-class Layer(NamedTuple):
+class Convolution(NamedTuple):
     """A convolution with SAME padding."""
 
     channels: int
@@ -21,15 +21,15 @@ class Layer(NamedTuple):
     stride: int
 
 
-Layers = tuple[Layer, ...]
+Convolutions = tuple[Convolution, ...]
 
-TORSO: Layers = (Layer(32, 8, 4), Layer(64, 4, 2), Layer(64, 3, 1))
+TORSO: Convolutions = (Convolution(32, 8, 4), Convolution(64, 4, 2), Convolution(64, 3, 1))
 """Acme's Atari torso."""
 
 _LARGE, _SMALL = 48, 8
 
 
-def layers_for(height: int, width: int) -> Layers:
+def convolutions_for(height: int, width: int) -> Convolutions:
     """Returns convolutions that suit the size of an image.
 
     Large ones have the Atari torso, which looks at every fourth place. A grid of a few cells would
@@ -37,9 +37,9 @@ def layers_for(height: int, width: int) -> Layers:
     """
     if min(height, width) >= _LARGE:
         return TORSO
-    layers = [Layer(16, 3, 1)]
+    layers = [Convolution(16, 3, 1)]
     while len(layers) == 1 or max(height, width) > _SMALL:
-        layers.append(Layer(32, 4, 2))
+        layers.append(Convolution(32, 4, 2))
         height, width = -(-height // 2), -(-width // 2)
     return tuple(layers)
 
@@ -56,14 +56,14 @@ class Torso(NamedTuple):
     biases: tuple[jax.Array, ...]
 
 
-def torso_width(height: int, width: int, layers: Layers = TORSO) -> int:
+def torso_width(height: int, width: int, layers: Convolutions = TORSO) -> int:
     """Returns how many features convolutions give of images of a size."""
     for layer in layers:
         height, width = -(-height // layer.stride), -(-width // layer.stride)
     return height * width * layers[-1].channels
 
 
-def init_torso(keys: jax.Array, channels: int, layers: Layers = TORSO) -> Torso:
+def init_torso(keys: jax.Array, channels: int, layers: Convolutions = TORSO) -> Torso:
     """Draws the parameters: truncated normal kernels of variance 1 / fan-in, no biases.
 
     Args:
@@ -80,7 +80,7 @@ def init_torso(keys: jax.Array, channels: int, layers: Layers = TORSO) -> Torso:
     return Torso(tuple(kernels), tuple(biases))
 
 
-def torso(params: Torso, images: jax.Array, layers: Layers = TORSO) -> jax.Array:
+def torso(params: Torso, images: jax.Array, layers: Convolutions = TORSO) -> jax.Array:
     """Maps images [B, C, H, W] to features [B, D], all at least 0, a pixel's channels together."""
     x = images
     for layer, kernel, bias in zip(layers, params.kernels, params.biases, strict=True):

@@ -7,8 +7,7 @@ predictor has seen much it says the same, and elsewhere it errs.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -16,6 +15,7 @@ import jax.numpy as jnp
 import optax
 
 from uflp.networks.conv import TORSO, init_torso, torso, torso_width
+from uflp.networks.layers import Layers, init_layers, layers
 
 CLIP = 5.0
 """Normalised observations lie within ± this."""
@@ -30,14 +30,6 @@ class Fitted(NamedTuple):
 
 Scaling = tuple[Any, Any]
 """A mean and a factor, float32 [...]: observations count as (observation − mean) · factor."""
-
-
-Layers = list[tuple[jax.Array, jax.Array]]
-"""The kernel [out, in] and the bias [out] of each layer.
-
-Unlike those of Q-functions, they are so large that taking them out of one vector costs more than
-passing them one by one.
-"""
 
 
 class Distillation(NamedTuple):
@@ -73,10 +65,10 @@ def make_distillation(
 
     def draw(key: jax.Array) -> tuple[Any, Layers]:
         first, last = jax.random.split(key)
-        return draw_torso(first), _init_layers(last, sizes)
+        return draw_torso(first), init_layers(last, sizes)
 
     def network(params: tuple[Any, Layers], observations: jax.Array) -> jax.Array:
-        return _layers(params[1], see(params[0], observations))
+        return layers(params[1], see(params[0], observations))
 
     def prepared(observations: jax.Array, scaling: Scaling) -> jax.Array:
         if ids is not None:
@@ -123,31 +115,11 @@ def _torso(
         )
     (inputs,) = shape
     return (
-        lambda key: _init_layers(key, (inputs, width)),
-        lambda params, x: jax.nn.relu(_layers(params, x)),
+        lambda key: init_layers(key, (inputs, width)),
+        lambda params, x: jax.nn.relu(layers(params, x)),
         width,
     )
 
 
 def _embedding(table: jax.Array, ids: jax.Array) -> jax.Array:
     return jnp.take(table, ids, axis=0, mode="clip")
-
-
-def _init_layers(key: jax.Array, sizes: Sequence[int]) -> Layers:
-    """Draws truncated normal kernels of variance 1 / fan-in; biases are 0."""
-    draw = jax.nn.initializers.lecun_normal(in_axis=1, out_axis=0)
-    keys = jax.random.split(key, len(sizes) - 1)
-    return [
-        (draw(own, (outputs, inputs)), jnp.zeros(outputs))
-        for own, (inputs, outputs) in zip(keys, pairwise(sizes), strict=True)
-    ]
-
-
-def _layers(layers: Layers, x: jax.Array) -> jax.Array:
-    """Maps [B, inputs] to [B, outputs], with ReLU between layers."""
-    for index, (kernel, bias) in enumerate(layers):
-        if index:
-            x = jax.nn.relu(x)
-        # In this order: so few rows times so large a kernel would take XLA many times as long.
-        x = (kernel @ x.T).T + bias
-    return x

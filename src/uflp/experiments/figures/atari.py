@@ -45,9 +45,9 @@ _SMOKE = Scale(
     by_name={"dist-ddqn": {"atoms": 11, "v_max": 10.0}, "rnd": {"rnd_width": 8}},
 )
 _LAPTOP_VALUES = {
-    # A quarter of the paper's samples, and one ε, so that only access differs.
+    # An eighth of the paper's samples, and one ε, so that only access differs.
     "queries": 400_000,
-    "samples_per_insert": 2.0,
+    "samples_per_insert": 1.0,
     "min_replay": 20_000,
     "target_period": 500,
     "epsilon": 0.1,
