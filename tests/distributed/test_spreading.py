@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from uflp.cli import main
+from uflp.distributed import connection
 from uflp.distributed.settings import ClusterSettings
 from uflp.distributed.spreadable import require_spreadable
 from uflp.experiments.resolve import resolve
@@ -28,6 +29,18 @@ def test_an_address_that_does_not_answer_is_one_sentence(tmp_path, capsys):
     assert command(*words) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "no Ray cluster answers" in line and str(port) in line
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_cluster_that_is_gone_is_one_sentence(tmp_path, capsys, monkeypatch):
+    # Ray remembers the last cluster of a machine, and would look for it for minutes.
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{free.getsockname()[1]}")
+    monkeypatch.setattr(connection, "_HEALTH", 5.0)
+    assert command("train", "deep-sea", "--ray", "auto", "--out", str(tmp_path / "run")) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "belongs to no Ray cluster that answers: use --ray local" in line
     assert not (tmp_path / "run").exists()
 
 

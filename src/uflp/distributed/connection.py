@@ -63,7 +63,7 @@ def connected(address: str, processes: int) -> Iterator[None]:
         try:
             ray.init(address=address, **quiet)
         except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-            raise UsageError(f"no Ray cluster answers at {address!r}: {_first(error)}") from error
+            raise UsageError(_unanswered(address, error)) from error
         available = ray.cluster_resources().get("CPU", 0)
         if available < processes:
             ray.shutdown()
@@ -78,24 +78,35 @@ def connected(address: str, processes: int) -> Iterator[None]:
 
 
 def _probe(address: str) -> None:
-    """Makes sure that a cluster listens: Ray itself would keep trying for minutes."""
-    if address == "auto":
+    """Makes sure that a cluster answers: Ray itself would keep trying for minutes."""
+    if address != "auto":
+        _probe_port(address)
+    if address.startswith("ray://"):
         return
+    # Without an address it looks for the cluster of this machine, which may be long gone.
+    where = [] if address == "auto" else ["--address", address]
+    check = [sys.executable, "-m", "ray.scripts.scripts", "health-check", *where]
+    try:
+        subprocess.run(check, timeout=_HEALTH, check=True, capture_output=True)
+    except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
+        if address == "auto":
+            raise UsageError(
+                "this machine belongs to no Ray cluster that answers: use --ray local, or start "
+                "one with `ray start --head`"
+            ) from error
+        raise UsageError(f"what answers at {address!r} is no Ray cluster") from error
+
+
+def _probe_port(address: str) -> None:
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdigit():
         raise UsageError(f"an address is local, auto or HOST:PORT, not {address!r}")
     try:
         socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
     except (OSError, OverflowError) as error:
-        raise UsageError(f"no Ray cluster answers at {address!r}: {error}") from error
-    if address.startswith("ray://"):
-        return
-    check = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
-    try:
-        subprocess.run(check, timeout=_HEALTH, check=True, capture_output=True)
-    except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
-        raise UsageError(f"what answers at {address!r} is no Ray cluster") from error
+        raise UsageError(_unanswered(address, error)) from error
 
 
-def _first(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+def _unanswered(address: str, error: BaseException) -> str:
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    return f"no Ray cluster answers at {address!r}: {reason}"
