@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gymnasium
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from probes import no_predict
 from threadpoolctl import threadpool_limits
 
+from uflp.spaces import Frames
 from uflp.types import UsageError
 from uflp.uncertainty import UNCERTAINTIES
 from uflp.uncertainty.counts import Counts
@@ -17,6 +20,7 @@ from uflp.uncertainty.covariance import Covariance, TableCovariance, VectorCovar
 from uflp.uncertainty.ensemble import EnsembleStd
 from uflp.uncertainty.features import fourier, network
 from uflp.uncertainty.inverse import PENDING
+from uflp.uncertainty.rnd import RND
 
 IDS = gymnasium.spaces.Discrete
 VECTORS = gymnasium.spaces.Box(-5, 5, (3,), np.float32)
@@ -309,3 +313,11 @@ def test_images_of_bytes_are_vectors_and_no_ids() -> None:
         on_images.score(images, no_predict),
         on_numbers.score(images.reshape(5, -1).astype(np.float32), no_predict),
     )
+
+
+@pytest.mark.parametrize("uncertainty", [Covariance(feature_size=4), EnsembleStd(), RND()])
+def test_large_observations_are_not_kept_a_second_time(uncertainty: Any) -> None:
+    images = uncertainty.make(Frames((4, 84, 84)), 3, 0)
+    assert images.key_shape is None
+    small = uncertainty.make(gymnasium.spaces.Box(0, 1, (6,), np.float32), 3, 0)
+    assert small.key_shape == (6,)

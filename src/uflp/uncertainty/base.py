@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import gymnasium
 import numpy as np
 
+from uflp import spaces
 from uflp.state import Stateful
+
+_LARGEST_KEY = 4096
+"""Bytes of an observation that a history may keep beside each snapshot."""
 
 Predict = Callable[[np.ndarray], np.ndarray]
 """Action values of every ensemble member: observations [B, ...] to [M, B, A]."""
@@ -52,3 +57,10 @@ class Uncertainty(Stateful, Protocol):
             predict: action values, for uncertainties that ask.
             allowed: bool [B, A], the actions that count; None means all.
         """
+
+
+def key_layout(space: gymnasium.Space) -> tuple[tuple[int, ...] | None, np.dtype]:
+    """Returns `key_shape` and `key_dtype` where a key is the observation itself."""
+    shape, dtype = spaces.layout(space)
+    large = int(np.prod(shape)) * dtype.itemsize > _LARGEST_KEY
+    return None if large else shape, dtype

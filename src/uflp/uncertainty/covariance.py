@@ -20,7 +20,7 @@ from uflp import masks, spaces
 from uflp.registry import unknown
 from uflp.state import State, array
 from uflp.types import UsageError
-from uflp.uncertainty.base import Predict
+from uflp.uncertainty.base import Predict, key_layout
 from uflp.uncertainty.features import FEATURES, Features
 from uflp.uncertainty.inverse import InverseCovariance
 
@@ -132,7 +132,7 @@ class VectorCovariance:
         actions: int,
         regularization: float,
     ):
-        self.key_shape, self.key_dtype = spaces.layout(space)
+        self.key_shape, self.key_dtype = key_layout(space)
         self._features = features
         start = np.eye(size) / regularization
         self._blocks = [InverseCovariance(start) for _ in range(actions)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from uflp import masks, spaces
 from uflp.state import State
-from uflp.uncertainty.base import Predict
+from uflp.uncertainty.base import Predict, key_layout
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class EnsembleDisagreement:
 
     def __init__(self, space: gymnasium.Space):
         self.ids = spaces.ids(space)
-        self.key_shape, self.key_dtype = spaces.layout(space)
+        self.key_shape, self.key_dtype = key_layout(space)
 
     def key_of(self, observation: Any) -> Any:
         """Returns the observation."""

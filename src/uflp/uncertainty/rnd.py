@@ -16,11 +16,8 @@ import numpy as np
 from uflp import spaces
 from uflp.state import State, array, number
 from uflp.types import UsageError
-from uflp.uncertainty.base import Predict
+from uflp.uncertainty.base import Predict, key_layout
 from uflp.uncertainty.normalisation import RunningMoments
-
-_LARGEST_KEY = 1024
-"""Bytes of an observation that a history may keep beside each snapshot."""
 
 _TOGETHER = 1024
 """Observations that are scored at a time: more would leave the caches."""
@@ -68,12 +65,12 @@ class Distilled:
         # The room is free of JAX, so that those who count states need not wait for it.
         from uflp.networks.distillation import make_distillation
 
-        shape, self.key_dtype = spaces.layout(space)
-        size = int(np.prod(shape))
+        shape, _ = spaces.layout(space)
         self.ids = spaces.ids(space)
-        self.key_shape = shape if size * self.key_dtype.itemsize <= _LARGEST_KEY else None
+        self.key_shape, self.key_dtype = key_layout(space)
         # Whatever is neither an id nor a stack of frames is just numbers.
-        self._shape = shape if not shape or isinstance(space, spaces.Frames) else (size,)
+        vector = bool(shape) and not isinstance(space, spaces.Frames)
+        self._shape = (int(np.prod(shape)),) if vector else shape
         self._batch = np.zeros((settings.rnd_batch, *self._shape), self.key_dtype)
         self._period = settings.rnd_period
         self._observed = 0
