@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from uflp.distributed import desk as desks
+from uflp.distributed import lessons
 from uflp.distributed.faults import Faults
 from uflp.distributed.ledger import Ledger
 from uflp.distributed.messages import Learned
@@ -32,15 +32,17 @@ class Learner:
 @pytest.mark.parametrize(("size", "most"), [(10**4, 20), (16 * 10**6, 4), (64 * 10**6, 1)])
 def test_no_more_bytes_are_broadcast_than_the_object_store_can_let_go_of(monkeypatch, size, most):
     clock = SimpleNamespace(now=100.0, monotonic=lambda: clock.now)
-    monkeypatch.setattr(desks, "time", clock)
-    monkeypatch.setattr(desks, "get", lambda answer: answer)
+    monkeypatch.setattr(lessons, "time", clock)
+    monkeypatch.setattr(lessons, "get", lambda answer: answer)
     settings = resolve("deep-sea", agent="ddqn")
     cluster = ClusterSettings(actors=2).fitted(settings)
     ledger = Ledger(settings.simulator.make(0), cluster.flow(settings.loop), 2)
     learner = Learner(size)
-    desk = desks.Desk(settings, cluster, SimpleNamespace(learner=learner), ledger, Faults())
+    crew = SimpleNamespace(learner=learner)
+    asked = lessons.Lessons(crew, ledger, Faults(), cluster.parameter_period)
     for _ in range(100):
-        desk.learned(desk._learn(cluster.parameter_period))
+        asked.begin(cluster.parameter_period)
+        asked.finish()
         clock.now += 0.01
     assert most <= learner.broadcasts <= most + 1
-    assert desk.parameters.version == learner.broadcasts
+    assert asked.parameters.version == learner.broadcasts

@@ -15,8 +15,8 @@ from uflp.distributed.evaluations import Evaluations
 from uflp.distributed.faults import Faults
 from uflp.distributed.history import PARTS
 from uflp.distributed.ledger import Ledger
-from uflp.distributed.messages import Chunk, Learned, Lesson, Task
-from uflp.distributed.parameters import Parameters
+from uflp.distributed.lessons import Lessons
+from uflp.distributed.messages import Chunk, Task
 from uflp.distributed.rows import held, state_of
 from uflp.distributed.settings import ClusterSettings
 from uflp.state import State, number
@@ -29,16 +29,6 @@ _WAIT = 0.2
 
 _SILENCE = 600.0
 """Seconds without any answer after which the run gives up."""
-
-_BACKUP = 30.0
-"""Seconds from one copy of the learner to the next: one that is killed comes back as the last."""
-
-_BROADCAST = 0.05
-"""Seconds from one broadcast of the parameters to the next, at least."""
-
-_BANDWIDTH = 64e6
-"""Bytes of parameters in a second, at most: each broadcast takes room in the object store until no
-actor goes by it any more, and a store that is full holds everyone up."""
 
 _LATELY = 15.0
 """Seconds after which an actor that has not answered counts as gone."""
@@ -65,18 +55,10 @@ class Desk:
         self._faults = faults
         self._flow = ledger.flow
         self._collecting: dict[Any, tuple[int, int]] = {}
-        self._learning: Any = None
-        self._copying: Any = None
-        self._parameters_to_come: Any = None
+        self.lessons = Lessons(crew, ledger, faults, cluster.parameter_period)
         self._evaluations = Evaluations(crew, ledger, faults)
         self._log_wanted = [False] * cluster.actors
-        self.parameters = Parameters()
         self.looked: Any = None
-        self._taken = 0
-        self._unpublished = 0
-        self._backup: State | None = None
-        self._next_backup = 0.0  # The first copy is taken before the first step.
-        self._next_broadcast = 0.0
         self._answered = [0.0] * cluster.actors
         self._evaluated = 0
         self._ended = False
@@ -103,18 +85,17 @@ class Desk:
                 break
             self._collecting[self._collect(actor, queries)] = actor, queries
             self._flow.asked += queries
-        due = self._flow.due
-        if self._learning is None and due > 0:
-            self._learning = self._learn(min(due, self._cluster.parameter_period))
-        elif self._learning is None and self.spent and not (self._collecting or self._ended):
+        lessons, due = self.lessons, self._flow.due
+        if lessons.idle and due > 0:
+            lessons.begin(min(due, self._cluster.parameter_period))
+        elif lessons.idle and self.spent and not (self._collecting or self._ended):
             self._end()
-        if self._copying is None and time.monotonic() >= self._next_backup:
-            self._copying = self._crew.learner.state.remote()
+        lessons.back_up()
 
     def _end(self) -> None:
         """Evaluates once more, after the last SGD step."""
-        if self._unpublished:
-            self._learning = self._learn(0, publish=True)
+        if self.lessons.unpublished:
+            self.lessons.begin(0, publish=True)
         else:
             self._ended = True
             self.evaluate()
@@ -132,37 +113,30 @@ class Desk:
     def _collect(
         self, actor: int, queries: int, *, settle: bool = False, logs: bool = False
     ) -> Any:
-        ledger = self.ledger
         logs = logs or self._log_wanted[actor]
         self._log_wanted[actor] = False
         task = Task(
-            *(queries, ledger.made[actor], ledger.begun[actor], self.parameters, self.looked),
-            settle=settle,
-            logs=logs,
+            queries,
+            self.ledger.made[actor],
+            self.ledger.begun[actor],
+            self.lessons.parameters,
+            self.looked,
+            settle,
+            logs,
         )
         return self._crew.actors[actor].collect.remote(task)
 
-    def _learn(self, steps: int, observation: Any = None, publish: bool | None = None) -> Any:
-        if publish is None:
-            enough = self._unpublished + steps >= self._cluster.parameter_period
-            publish = enough and time.monotonic() >= self._next_broadcast
-        lesson = Lesson(steps, self._taken, self._flow.queries, observation, publish)
-        answer, parameters = self._crew.learner.learn.options(num_returns=2).remote(lesson)
-        self._parameters_to_come = parameters if publish else None
-        return answer
-
     def evaluate(self) -> None:
         """Begins a row of metrics."""
-        self._evaluations.begin(self.parameters)
+        self._evaluations.begin(self.lessons.parameters)
         self._log_wanted = [True] * self._cluster.actors
 
     # What comes back.
 
     def take_in(self) -> None:
         """Waits for answers, and takes note of them."""
-        waiting = [*self._collecting]
-        waiting += [one for one in (self._learning, self._copying) if one is not None]
-        waiting += self._evaluations.answers
+        lessons = self.lessons.answers
+        waiting = [*self._collecting, *lessons, *self._evaluations.answers]
         if not waiting:
             return
         ready, _ = ray.wait(waiting, num_returns=len(waiting), timeout=0)
@@ -175,11 +149,8 @@ class Desk:
         for answer in ready:
             if answer in self._collecting:
                 self._collected(answer)
-            elif answer == self._learning:
-                self.learned(answer)
-            elif answer == self._copying:
-                self._backup, self._copying = get(answer), None
-                self._next_backup = time.monotonic() + _BACKUP
+            elif answer in lessons:
+                self.lessons.answered(answer)
         self._evaluations.complete()
 
     def rows(self) -> Iterator[Row]:
@@ -201,39 +172,6 @@ class Desk:
         if self._faults.answered(f"actor {actor}", chunk.pid):
             self._faults.lost(f"actor {actor}", "queries", queries)
         self.ledger.enter(actor, chunk)
-
-    def learned(self, answer: Any) -> Learned:
-        """Takes note of SGD steps, and of new parameters."""
-        learned: Learned = get(answer)
-        self._learning = None
-        back = self._faults.answered("the learner", learned.pid)
-        if learned.lost:
-            self._reload()
-            return learned
-        if back:  # Before it had learned anything, or after it was loaded again.
-            self._faults.lost("the learner", "SGD steps", 0)
-        for loss in learned.losses:
-            self.ledger.tally.loss(loss)
-        self._taken += len(learned.losses)
-        self._unpublished += len(learned.losses)
-        before = self._flow.due
-        self._flow.learned(len(learned.losses))
-        if self._parameters_to_come is not None:
-            self.parameters = Parameters(self.parameters.version + 1, self._parameters_to_come)
-            self._unpublished = 0
-            pause = max(_BROADCAST, learned.published / _BANDWIDTH)
-            self._next_broadcast = time.monotonic() + pause
-        if not learned.losses and before > 0:
-            self._flow.emptied()
-        return learned
-
-    def _reload(self) -> None:
-        """Gives a learner that came back the last copy that was taken of it."""
-        assert self._backup is not None, "a copy is taken before the first step"
-        saved = number(self._backup, "steps")
-        self._faults.lost("the learner", "SGD steps", self._taken - saved)
-        get(self._crew.learner.load.remote(self._backup))
-        self._taken = saved
 
     @property
     def waits_for(self) -> str:
@@ -259,23 +197,20 @@ class Desk:
 
     def learn_now(self, steps: int, observation: Any) -> None:
         """Takes SGD steps, and looks at what the actor sees, if its rollout goes on."""
-        self.looked = self.learned(self._learn(steps, observation, publish=True)).values
+        self.lessons.begin(steps, observation, publish=True)
+        self.looked = self.lessons.finish().values
 
     # What is saved.
 
     def drain(self) -> None:
         """Waits for all that is under way."""
-        while self._collecting or self._learning or self._copying or self._evaluations:
+        while self._collecting or self.lessons.answers or self._evaluations:
             self.take_in()
 
     def learner_state(self) -> State:
-        """Returns the learner, whichever process it is in."""
+        """Waits for all that is under way; returns the learner and its steps."""
         self.drain()
-        state: State = get(self._crew.learner.state.remote())
-        if number(state, "steps") != self._taken:
-            self._reload()
-            state = get(self._crew.learner.state.remote())
-        return state
+        return self.lessons.state()
 
     def history_state(self) -> State:
         """Returns the states of the history and of what belongs to it."""
@@ -283,11 +218,10 @@ class Desk:
 
     def state(self) -> State:
         """Waits for all that is under way, and returns the states of all parts."""
-        self._backup = self.learner_state()
-        crew = self._crew
+        learner, crew = self.learner_state(), self._crew
         return {
-            "learner": self._backup["learner"],
-            "taken": self._taken,
+            "learner": learner["learner"],
+            "taken": learner["steps"],
             "looked": self.looked,
             "evaluated": self._evaluated,
             "ended": self._ended,
@@ -300,15 +234,13 @@ class Desk:
     def load(self, state: State) -> None:
         """Gives the parts of a new crew the states of those before them."""
         crew = self._crew
-        self._taken, self._evaluated = number(state, "taken"), number(state, "evaluated")
+        self._evaluated = number(state, "evaluated")
         self.looked, self._ended = state["looked"], state["ended"]
         self._evaluations.rows = deque(state["rows"])
-        self._backup = {"steps": self._taken, "learner": state["learner"]}
-        get(crew.learner.load.remote(self._backup))
         for actor, saved in zip(crew.actors, state["actors"], strict=True):
             get(actor.load.remote(saved))
         for shard, saved in zip(crew.shards, state["shards"], strict=True):
             get(shard.load.remote(held(saved)))
         if crew.history is not None:
             get(crew.history.load.remote(held({part: state.get(part) for part in PARTS})))
-        self.learned(self._learn(0, publish=True))
+        self.lessons.load({"steps": state["taken"], "learner": state["learner"]})
