@@ -8,26 +8,27 @@ from typing import Annotated, Any
 
 import typer
 
+from uflp.cli.options import (
+    AgentName,
+    MoreSettings,
+    Preset,
+    Queries,
+    Settings,
+    StopAtReturn,
+    UncertaintyName,
+)
 from uflp.cli.words import folder_name, make_missing, read_overrides, tell_skipped
 
 
 def compare(
-    preset: Annotated[str, typer.Argument(help="the experiment: see `uflp list presets`")],
-    settings: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[KEY=VALUE]...", help="more settings, as with --set"),
-    ] = None,
-    agent: Annotated[str | None, typer.Option(help="see `uflp list agents`")] = None,
-    uncertainty: Annotated[str | None, typer.Option(help="see `uflp list uncertainties`")] = None,
+    preset: Preset,
+    settings: MoreSettings = None,
+    agent: AgentName = None,
+    uncertainty: UncertaintyName = None,
     seeds: Annotated[int, typer.Option(help="seeds of each kind of access")] = 5,
-    queries: Annotated[int | None, typer.Option(help="budget of simulator steps of a run")] = None,
-    stop_at_return: Annotated[
-        float | None, typer.Option(help="stop a run once its mean return reaches this")
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="set any key, such as size=20; repeatable"),
-    ] = None,
+    queries: Queries = None,
+    stop_at_return: StopAtReturn = None,
+    set_: Settings = None,
     out: Annotated[
         Path | None, typer.Option(help="folder  [default: runs/compare/PRESET-AGENT-SETTINGS]")
     ] = None,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from uflp.cli.options import AgentName, Preset, Queries, Settings, StopAtReturn, UncertaintyName
 from uflp.cli.words import folder_name, make_missing, read_overrides
 from uflp.types import UsageError
 
@@ -44,21 +45,17 @@ def figure(
 
 
 def sweep(
-    preset: Annotated[str, typer.Argument(help="the experiment: see `uflp list presets`")],
+    preset: Preset,
     vary: Annotated[
         list[str], typer.Option(metavar="KEY=V1,V2,…", help="what to vary; repeatable")
     ],
-    agent: Annotated[str | None, typer.Option(help="see `uflp list agents`")] = None,
-    uncertainty: Annotated[str | None, typer.Option(help="see `uflp list uncertainties`")] = None,
+    agent: AgentName = None,
+    uncertainty: UncertaintyName = None,
     access: Annotated[str, typer.Option(help="local or online")] = "local",
     seeds: Annotated[int, typer.Option(help="seeds of each combination")] = 3,
-    queries: Annotated[int | None, typer.Option(help="budget of simulator steps")] = None,
-    stop_at_return: Annotated[
-        float | None, typer.Option(help="stop a run once its mean return reaches this")
-    ] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="set any other key")
-    ] = None,
+    queries: Queries = None,
+    stop_at_return: StopAtReturn = None,
+    set_: Settings = None,
     out: Annotated[
         Path | None, typer.Option(help="folder  [default: runs/sweeps/PRESET-AGENT-ACCESS]")
     ] = None,

@@ -12,6 +12,14 @@ from typing import Annotated, Any
 import typer
 
 from uflp.cli.clusters import cluster_settings
+from uflp.cli.options import (
+    AgentName,
+    MoreSettings,
+    Queries,
+    Settings,
+    StopAtReturn,
+    UncertaintyName,
+)
 from uflp.cli.words import folder_name, read_overrides, sentence
 from uflp.types import UsageError
 
@@ -22,12 +30,9 @@ def train(
         str | None,
         typer.Argument(help="see `uflp list presets`, or gym:ID, module:factory, …"),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[KEY=VALUE]...", help="more settings, as with --set"),
-    ] = None,
-    agent: Annotated[str | None, typer.Option(help="see `uflp list agents`")] = None,
-    uncertainty: Annotated[str | None, typer.Option(help="see `uflp list uncertainties`")] = None,
+    settings: MoreSettings = None,
+    agent: AgentName = None,
+    uncertainty: UncertaintyName = None,
     rule: Annotated[
         str | None,
         typer.Option(help="where restarts go, see `uflp list rules`  [default: uncertainty]"),
@@ -37,14 +42,9 @@ def train(
     ),
     seed: Annotated[int | None, typer.Option(help="of all randomness  [default: 0]")] = None,
     seeds: Annotated[int | None, typer.Option(help="train seeds 0 … K-1, one to a core")] = None,
-    queries: Annotated[int | None, typer.Option(help="budget of simulator steps")] = None,
-    stop_at_return: Annotated[
-        float | None, typer.Option(help="stop once an evaluation's mean return reaches this")
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="set any key, such as size=20; repeatable"),
-    ] = None,
+    queries: Queries = None,
+    stop_at_return: StopAtReturn = None,
+    set_: Settings = None,
     out: Annotated[
         Path | None, typer.Option(help="run folder  [default: a new one below runs/]")
     ] = None,

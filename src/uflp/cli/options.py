@@ -1,0 +1,27 @@
+"""Options that several commands have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Preset = Annotated[str, typer.Argument(help="the experiment: see `uflp list presets`")]
+MoreSettings = Annotated[
+    list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="more settings, as with --set")
+]
+AgentName = Annotated[str | None, typer.Option("--agent", help="see `uflp list agents`")]
+UncertaintyName = Annotated[
+    str | None, typer.Option("--uncertainty", help="see `uflp list uncertainties`")
+]
+Queries = Annotated[
+    int | None, typer.Option("--queries", help="budget of simulator steps of a run")
+]
+StopAtReturn = Annotated[
+    float | None,
+    typer.Option("--stop-at-return", help="stop a run once its mean return reaches this"),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="set any key, such as size=20; repeatable"),
+]
