@@ -10,7 +10,7 @@ import pytest
 from bsuite import sweep
 from gymnasium import spaces
 
-from uflp.simulators import SIMULATORS, Simulator
+from uflp.simulators import SIMULATORS, Simulator, contract
 from uflp.simulators.base import SEAL_WIDTH, SnapshotError
 from uflp.simulators.bsuite import RNG_WIDTH, Bsuite, pack_rng, small_rng, unpack_rng
 from uflp.simulators.contract import check
@@ -235,6 +235,14 @@ def test_a_faithful_toy_keeps_every_promise() -> None:
 )
 def test_a_broken_toy_is_caught(broken: type[Walk], promise: str) -> None:
     assert promise in {finding.promise for finding in check(broken)}
+
+
+def test_a_rounding_error_does_not_leave_the_space() -> None:
+    space = spaces.Box(0, 2, (2,), np.float32)
+    assert contract._lies_in(np.array([-1.5e-8, 2.000001], np.float32), space)
+    assert not contract._lies_in(np.array([-1e-3, 1], np.float32), space)
+    assert not contract._lies_in(np.array([np.nan, 1], np.float32), space)
+    assert not contract._lies_in(np.array([1, 1], np.float64), space)
 
 
 def test_a_finding_names_what_differs_first() -> None:

@@ -40,6 +40,12 @@ class Counter(gymnasium.Env[Any, Any]):
         return np.array([float(self.count)])
 
 
+class Narrow(Counter):
+    """Counts beyond the bounds that it names."""
+
+    observation_space = spaces.Box(0, 3, (1,), np.float64)
+
+
 class Outside(Counter):
     """Keeps its state in a module."""
 
@@ -162,6 +168,7 @@ def test_a_glance_sees_what_does_not_go_back() -> None:
     ("words", "code", "said"),
     [
         (["gym:CartPole-v1"], 0, "gym:CartPole-v1: faithful"),
+        ([f"{__name__}:Narrow"], 1, "it goes back, but cells and networks are scaled by bounds"),
         ([f"{__name__}:Forgets"], 1, "the first attribute that a restore leaves different"),
         ([f"{__name__}:Forgets", "--strategy", "attributes"], 0, "saved by strategy: attributes"),
         ([f"{__name__}:Counter", "--strategy", "native"], 1, "refused"),

@@ -47,6 +47,8 @@ def check(
 
 
 def _lines(verdict: Any, steps: int) -> list[str]:
+    from uflp.simulators.contract import SPACE
+
     if verdict.outcome == "refused":
         return [verdict.reason]
     size = f"{verdict.nbytes:,} bytes a snapshot" if verdict.nbytes else "copies in this process"
@@ -56,4 +58,6 @@ def _lines(verdict: Any, steps: int) -> list[str]:
     lines += [f"broken: {promise}: {detail}" for promise, detail in verdict.findings]
     if verdict.reason:
         lines.append(f"why: {verdict.reason}")
+    if {promise for promise, _ in verdict.findings} == {SPACE}:
+        return [*lines, "it goes back, but cells and networks are scaled by bounds that are wrong"]
     return [*lines, "do not restart from its snapshots; another --strategy may be faithful"]
