@@ -65,7 +65,7 @@ def _spaces(course: Course) -> Iterator[str]:
 
 
 def _lies_in(observation: Any, space: gymnasium.Space[Any]) -> bool:
-    """Returns whether a space has an observation; a rounding error beyond a bound does not count."""
+    """Returns whether a space has an observation, rounding errors at its bounds aside."""
     if space.contains(observation):
         return True
     if not isinstance(space, gymnasium.spaces.Box) or not isinstance(observation, np.ndarray):
