@@ -54,4 +54,4 @@ def make_conv(
     def network(params: Params, observations: jax.Array) -> jax.Array:
         return layers(params.head, torso(params.torso, encode(observations), convolutions))
 
-    return make_plain(fitting, network, init, target_period=target_period)
+    return make_plain(fitting, network, init, target_period=target_period, unrolled=True)

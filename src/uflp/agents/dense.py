@@ -56,6 +56,7 @@ def make_plain(
     draw: Callable[[jax.Array], Any],
     *,
     target_period: int | None,
+    unrolled: bool = False,
 ) -> QFunction:
     """Builds the plain Q-function of any network.
 
@@ -64,6 +65,8 @@ def make_plain(
         network: action values [B, A] of parameters and observations.
         draw: parameters of a new network.
         target_period: SGD steps between copies into the target; None never copies.
+        unrolled: whether to compile every member of an ensemble by itself instead of one loop over
+            them, in which XLA's convolutions on a CPU take many times as long.
     """
     optimizer = optax.chain(
         optax.clip_by_global_norm(fitting.max_gradient_norm),
@@ -94,6 +97,9 @@ def make_plain(
 
     def fit_members(step: MemberStep, states: QState, priors: Any) -> tuple[QState, jax.Array]:
         # In turn: side by side, all that lies between the layers outgrows the caches of a CPU.
-        return jax.lax.map(lambda member: step(*member), (states, priors))
+        _, fitted = jax.lax.scan(
+            lambda _, member: (None, step(*member)), None, (states, priors), unroll=unrolled
+        )
+        return fitted
 
     return QFunction(init, values, target_values, fit, fit_members, draw, network)
