@@ -19,7 +19,12 @@ from uflp.types import Batch, UsageError
 
 CONFIG = BootDDQN(hidden=(8, 8), members=3, prior_scale=2.0, max_gradient_norm=0.5)
 FEATURES = np.random.default_rng(1).normal(size=(STATES, 4)).astype(np.float32)
-SPACES = [gymnasium.spaces.Discrete(STATES), gymnasium.spaces.Box(-9, 9, (4,))]
+IMAGES = np.random.default_rng(2).integers(0, 256, (STATES, 5, 5, 1)).astype(np.uint8)
+SPACES = [
+    gymnasium.spaces.Discrete(STATES),
+    gymnasium.spaces.Box(-9, 9, (4,)),
+    gymnasium.spaces.Box(0, 255, IMAGES.shape[1:], np.uint8),
+]
 
 
 def unstacked(tree):
@@ -28,7 +33,8 @@ def unstacked(tree):
 
 
 def observe(space):
-    return (lambda s: s) if isinstance(space, gymnasium.spaces.Discrete) else FEATURES.__getitem__
+    """Returns what is seen of states by their numbers."""
+    return (np.arange(STATES, dtype=np.int32), FEATURES, IMAGES)[SPACES.index(space)].__getitem__
 
 
 @pytest.mark.parametrize("space", SPACES, ids=str)
