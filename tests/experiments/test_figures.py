@@ -80,7 +80,8 @@ def test_at_laptop_scale_only_access_differs(tmp_path):
         (access, seed) for access in ("local", "online") for seed in (0, 1)
     }
     assert {job.settings.loop.epsilon for job in jobs} == {0.1}
-    assert {job.settings.loop.samples_per_insert for job in jobs} == {2}
+    (rate,) = {job.settings.loop.samples_per_insert for job in jobs}
+    assert rate < 8, "fewer than the paper's"
 
 
 @pytest.mark.parametrize("scale", SCALES)
