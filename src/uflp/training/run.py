@@ -1,4 +1,4 @@
-"""Algorithm 2 of the paper, UncertaintyFirstLocalPlanning, as one loop over queries."""
+"""Algorithm 2 of the paper, UncertaintyFirstLocalPlanning: collects a query, then learns."""
 
 from __future__ import annotations
 
