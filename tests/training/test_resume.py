@@ -120,6 +120,22 @@ def test_rows_written_after_the_checkpoint_are_made_again(
     assert without_clock(cut) == without_clock(tmp_path / "whole")
 
 
+def test_metrics_are_never_seen_to_be_missing(cut: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for those who plot them while the run is resumed."""
+    before = (cut / "metrics.csv").read_bytes()
+    seen = []
+    replace = Path.replace
+
+    def watched(path: Path, target: Path) -> Path:
+        if target.name == "metrics.csv":
+            seen.append(target.read_bytes())
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", watched)
+    uflp.resume(cut)
+    assert seen == [before]
+
+
 def test_a_run_without_a_checkpoint_begins_at_the_start(
     settings: RunSettings, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ import platform
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TextIO
 
 import numpy as np
 
@@ -112,15 +112,24 @@ class RunFolder:
             raise UsageError(f"{self.path} holds a finished run: there is nothing to resume")
 
     def rewrite(self, rows: Sequence[Row]) -> None:
-        """Puts the rows of a checkpoint in the place of those that were written since."""
-        (self.path / METRICS).unlink(missing_ok=True)
-        for row in rows:
-            self._append(row)
+        """Puts the rows of a checkpoint in the place of those that were written since.
+
+        In one piece: who looks at the metrics meanwhile sees the ones or the others.
+        """
+        metrics = self.path / METRICS
+        if not rows:
+            metrics.unlink(missing_ok=True)
+            return
+        temporary = metrics.with_name(METRICS + _TEMPORARY)
+        with temporary.open("w", newline="") as file:
+            self._write(file, rows)
+        temporary.replace(metrics)
 
     def append(self, row: Row) -> None:
         """Adds one row to the metrics and events, and now and then the records so far."""
         try:
-            self._append(row)
+            with (self.path / METRICS).open("a", newline="") as file:
+                self._write(file, [row])
             self._events.append(row)
             for record in self._records:
                 if record.due:
@@ -128,8 +137,8 @@ class RunFolder:
         except OSError as error:
             raise RunError(f"{error.filename} cannot be written: {error.strerror}") from error
 
-    def _append(self, row: Row) -> None:
-        with (self.path / METRICS).open("a", newline="") as file:
+    def _write(self, file: TextIO, rows: Sequence[Row]) -> None:
+        for row in rows:
             writer = csv.DictWriter(file, fieldnames=self._columns or list(row))
             if self._columns is None:
                 self._columns = list(row)
