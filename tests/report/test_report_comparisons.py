@@ -33,6 +33,17 @@ def test_a_clear_case_by_hand(make_run: MakeRun, tmp_path: Path) -> None:
     assert verdict(groups) == comparison.sentence
 
 
+def test_what_was_found_is_told_beside_what_was_returned(make_run: MakeRun, tmp_path: Path) -> None:
+    for seed, cells in enumerate([90, 70, 80]):
+        make_run(f"local-{seed}", [0, 0], seed=seed, columns={"cells": [5, cells]})
+        make_run(f"online-{seed}", [0, 0], seed=seed, access="online", columns={"cells": [5, 20]})
+    groups = groups_in(tmp_path)
+    (comparison,) = compare(groups)
+    found = "At the end, by the median: cells seen 80 with local access, 20 online."
+    assert comparison.found == found
+    assert verdict(groups) == f"{comparison.sentence} {found}"
+
+
 @pytest.mark.parametrize(
     ("local", "online", "sentence"),
     [

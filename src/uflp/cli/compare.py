@@ -76,6 +76,8 @@ def _tell(jobs: Any, out: Path) -> None:
     local, online = sorted(groups, key=lambda group: group.access)
     comparison = comparison_of(local, online)
     print(comparison.sentence)
+    if comparison.found:
+        print(comparison.found)
     if not math.isnan(comparison.difference.mean):
         print(
             f"Normalised AUC, local minus online: {words.interval(comparison.difference)}. "

@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from uflp.report import words
 from uflp.report.groups import Group
-from uflp.report.looks import labels
+from uflp.report.looks import FOUND, labels, measure_of
 from uflp.report.outcomes import Outcome, areas_of, outcome_of
 from uflp.report.statistics import Interval, difference_interval, improvement_interval
 
@@ -53,6 +55,20 @@ class Comparison:
             return f"{start}, {second} after {words.count(worse.to_target)}."
         return f"{start}; {second} did in {worse.reached} of {worse.runs}."
 
+    @property
+    def found(self) -> str:
+        """What either side has found by its end; nothing where that is not counted."""
+        told = []
+        for name in FOUND:
+            ends = [
+                [run.metrics[name][-1] for run in side.runs if name in run.metrics]
+                for side in (self.local, self.online)
+            ]
+            if all(ends):
+                ours, theirs = (words.count(float(np.median(side))) for side in ends)
+                told.append(f"{measure_of(name)} {ours} with local access, {theirs} online")
+        return f"At the end, by the median: {'; '.join(told)}." if told else ""
+
 
 def compare(groups: Sequence[Group]) -> list[Comparison]:
     """Returns every pair of groups that differ in nothing but access and what belongs to it."""
@@ -68,7 +84,7 @@ def verdict(groups: Sequence[Group]) -> str:
     """Returns one sentence on the groups of a preset: what to know if nothing else is read."""
     comparisons = compare(groups)
     if len(comparisons) == 1:
-        return comparisons[0].sentence
+        return f"{comparisons[0].sentence} {comparisons[0].found}".rstrip()
     if comparisons:
         return _verdict_on_many(comparisons)
     outcomes = [outcome_of(group) for group in groups]

@@ -45,6 +45,9 @@ _MEASURES = {
     "rooms": "rooms reached",
     "max_screen_score": "highest screen score",
 }
+FOUND = ("cells", "rooms", "max_screen_score")
+"""Measures of what a run has found, where its simulator counts that."""
+
 _MARKERS = (None, "o", "s", "^", "D", "v", "P", "X")
 
 

@@ -14,14 +14,13 @@ from uflp.report.curves import Reference
 from uflp.report.elements import table
 from uflp.report.finds import Finds, exploration, sheets
 from uflp.report.groups import Group
-from uflp.report.looks import colours_of, label_of, labels, measure_of
+from uflp.report.looks import FOUND, colours_of, label_of, labels, measure_of
 from uflp.report.outcomes import outcome_of
 from uflp.report.statistics import Interval, Statistic
 
 K = TypeVar("K")
 
 _MOST_CURVES = 8
-_FOUND = ("cells", "rooms", "max_screen_score")
 
 
 def section(
@@ -109,7 +108,7 @@ def _curves(
 
 def _found(number: int, preset: str, groups: Sequence[Group]) -> str:
     """Returns curves of what a simulator says was found while acting, if it says anything."""
-    measured = [name for name in _FOUND if any(group.curves(name) for group in groups)]
+    measured = [name for name in FOUND if any(group.curves(name) for group in groups)]
     if not measured:
         return ""
 
