@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from fabricated import MakeRun
 
+from uflp.report import write_report
 from uflp.report.comparisons import compare, verdict
 from uflp.report.groups import Group, group_runs
 from uflp.report.runs import read_runs
@@ -41,7 +42,7 @@ def test_what_was_found_is_told_beside_what_was_returned(make_run: MakeRun, tmp_
     (comparison,) = compare(groups)
     found = "At the end, by the median: cells seen 80 with local access, 20 online."
     assert comparison.found == found
-    assert verdict(groups) == f"{comparison.sentence} {found}"
+    assert found in write_report([tmp_path]).path.read_text()
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def verdict(groups: Sequence[Group]) -> str:
     """Returns one sentence on the groups of a preset: what to know if nothing else is read."""
     comparisons = compare(groups)
     if len(comparisons) == 1:
-        return f"{comparisons[0].sentence} {comparisons[0].found}".rstrip()
+        return comparisons[0].sentence
     if comparisons:
         return _verdict_on_many(comparisons)
     outcomes = [outcome_of(group) for group in groups]

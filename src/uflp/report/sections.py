@@ -70,6 +70,7 @@ def _card(comparison: Comparison, *, tell: bool) -> str:
 <h3>{escape(label_of(agent))}{f" <small>{escape(variant)}</small>" if variant else ""}</h3>
 {f"<p>{escape(comparison.sentence)}</p>" if tell else ""}
 {facts}
+{f"<p>{escape(comparison.found)}</p>" if comparison.found else ""}
 </article>"""
 
 
