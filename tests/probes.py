@@ -12,8 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from uflp.agents.base import Agent
+from uflp.collection import RULES
 from uflp.simulators.base import Simulator
+from uflp.training.settings import Access, LoopSettings, RunSettings
 from uflp.types import Batch
+from uflp.uncertainty.counts import Counts
 
 
 def no_predict(observations: np.ndarray) -> np.ndarray:
@@ -136,3 +139,34 @@ class FixedValues:
             return learner + 1, jnp.where(bad, jnp.nan, 0.5)
 
         return Agent(lambda key: np.int32(0), predict, update, len(table), self.target)
+
+
+def corridor_run(
+    *,
+    corridor: Corridor | None = None,
+    learner: Any = None,
+    access: Access = "local",
+    exploration: str = "greedy",
+    seed: int = 0,
+    rule: str = "uncertainty",
+    **loop: Any,
+) -> RunSettings:
+    """Returns settings of a run in a corridor, whose agent goes right and learns nothing.
+
+    The rule `uncertainty` goes by counts; with any other there is no uncertainty.
+    """
+    counts = Counts() if rule == "uncertainty" else None
+    loop = {"queries": 200, "learning_batch": 4, "eval_period": 50, "target_return": 0.9, **loop}
+    return RunSettings(
+        preset="corridor",
+        agent="fixed",
+        uncertainty_name=None if counts is None else "counts",
+        access=access,
+        seed=seed,
+        exploration=exploration,
+        simulator=corridor or Corridor(length=6),
+        learner=learner or FixedValues(),
+        uncertainty=counts,
+        loop=LoopSettings(rule=rule, **loop),
+        rule=RULES[rule](),
+    )

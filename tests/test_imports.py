@@ -13,12 +13,13 @@ import pytest
 import uflp
 
 ROOT = Path(uflp.__file__).parent
-FOUNDATION = {"types", "randomness", "registry", "spaces", "masks", "state", "cells"}
+FOUNDATION = {"types", "files", "randomness", "registry", "spaces", "masks", "state", "cells"}
 _ROOMS = {"simulators", "networks", "uncertainty", "agents", "memory"}
 _TRAINING = FOUNDATION | _ROOMS | {"collection", "training"}
 # A room to the rooms it may import, from the bottom up; each may also import itself.
 LAYERS = {
     "types": set(),
+    "files": set(),
     "randomness": {"types"},
     "registry": {"types"},
     "spaces": {"types"},

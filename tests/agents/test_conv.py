@@ -33,15 +33,20 @@ class Reference(nn.Module):
         return x.reshape(len(x), -1)
 
 
+def convolutions(params: Torso) -> dict[str, Any]:
+    """Returns the parameters of a torso as flax has them."""
+    return {
+        f"Conv_{number}": {"kernel": kernel, "bias": bias}
+        for number, (kernel, bias) in enumerate(zip(*params, strict=True))
+    }
+
+
 def test_the_torso_is_that_of_acme_and_so_are_its_gradients() -> None:
     rng = np.random.default_rng(0)
     images = rng.integers(0, 256, (2, *SHAPE)).astype(np.uint8)
     params = init_torso(jax.random.split(jax.random.key(0), 3), SHAPE[0])
     params = params._replace(biases=tuple(bias + 0.1 for bias in params.biases))
-    tree = {
-        f"Conv_{number}": {"kernel": kernel, "bias": bias}
-        for number, (kernel, bias) in enumerate(zip(*params, strict=True))
-    }
+    tree = convolutions(params)
     weights = rng.normal(size=(2, torso_width(*SHAPE[1:]))).astype(np.float32)
     assert weights.shape == (2, 6 * 5 * TORSO[-1].channels)
 
@@ -67,10 +72,7 @@ def test_a_q_function_on_frames_is_the_torso_of_scaled_pixels_and_an_mlp() -> No
     q = make_q_function(Fitting(hidden=(8,)), IMAGES, 3, target_period=None)
     state = q.init(jax.random.key(0))
     params = state.member.params
-    tree = {
-        f"Conv_{number}": {"kernel": kernel, "bias": bias}
-        for number, (kernel, bias) in enumerate(zip(*params.torso, strict=True))
-    }
+    tree = convolutions(params.torso)
     features = Reference().apply({"params": tree}, images)
     (first, first_bias), (second, second_bias) = params.head
     expected = np.maximum(features @ first.T + first_bias, 0) @ second.T + second_bias
@@ -97,10 +99,7 @@ def test_small_images_have_a_network_that_looks_at_every_cell(axis: int) -> None
     q = make_q_function(Fitting(hidden=(8,)), space, 3, target_period=None)
     state = q.init(jax.random.key(0))
     params = state.member.params
-    tree = {
-        f"Conv_{number}": {"kernel": kernel, "bias": bias}
-        for number, (kernel, bias) in enumerate(zip(*params.torso, strict=True))
-    }
+    tree = convolutions(params.torso)
     for number, (kernel, bias) in enumerate(params.head):
         tree[f"Dense_{number}"] = {"kernel": kernel.T, "bias": bias}
     expected = Small().apply({"params": tree}, cells / np.float32(10))

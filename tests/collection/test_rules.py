@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from probes import Corridor, FixedValues, no_predict
+from probes import Corridor, FixedValues, corridor_run, no_predict
 from test_search import LIMIT, chi_square
 
 import uflp
@@ -16,7 +16,7 @@ from uflp.collection import RULES, Sources, Start
 from uflp.experiments.resolve import resolve
 from uflp.memory import History
 from uflp.training.run import Run
-from uflp.training.settings import LoopSettings, RunSettings
+from uflp.training.settings import RunSettings
 from uflp.types import Snapshot, Transition, UsageError
 from uflp.uncertainty.counts import Counts
 
@@ -206,26 +206,19 @@ def test_what_a_rule_keeps_can_be_saved_also_when_the_history_has_grown(rule: st
 # In a run
 
 
-def corridor_run(rule: str, **more: Any) -> RunSettings:
-    loop = {"queries": 300, "learning_batch": 4, "eval_period": 300, "p_init": 0.5, **more}
-    return RunSettings(
-        preset="corridor",
-        agent="fixed",
-        uncertainty_name=None,
-        access="local",
-        seed=0,
-        exploration="greedy",
-        simulator=Corridor(length=6, step_reward=0.25),
+def rewarded_run(rule: str, **more: Any) -> RunSettings:
+    """Returns a run whose every step is rewarded, by two members of an ensemble."""
+    return corridor_run(
+        rule=rule,
+        corridor=Corridor(length=6, step_reward=0.25),
         learner=FixedValues(members=((0.0, 1.0), (0.0, 2.0))),
-        uncertainty=None,
-        loop=LoopSettings(rule=rule, **loop),
-        rule=RULES[rule](),
+        **{"queries": 300, "eval_period": 300, "p_init": 0.5, **more},
     )
 
 
 @pytest.mark.parametrize("period", [1, 2])
 def test_a_rollout_tells_which_entries_it_added_and_its_score(period: int) -> None:
-    run = Run(corridor_run("return", checkpoint_period=period, p_init=1.0))
+    run = Run(rewarded_run("return", checkpoint_period=period, p_init=1.0))
     told: list[Any] = []
     run.rule.ended = lambda entries, score: told.append((entries.tolist(), score))
     list(run.train())
@@ -237,7 +230,7 @@ def test_a_rollout_tells_which_entries_it_added_and_its_score(period: int) -> No
 
 @pytest.mark.parametrize(("period", "left"), [(1, [0, 1, 2, 3, 4]), (2, [0, 2, 4])])
 def test_a_rollout_tells_what_happened_in_each_entry(period: int, left: list[int]) -> None:
-    run = Run(corridor_run("return", checkpoint_period=period, p_init=1.0))
+    run = Run(rewarded_run("return", checkpoint_period=period, p_init=1.0))
     told: list[Any] = []
     run.rule.left = lambda entry, transition: told.append((entry, transition.observation))
     list(run.train())
@@ -245,7 +238,7 @@ def test_a_rollout_tells_what_happened_in_each_entry(period: int, left: list[int
 
 
 def test_entries_that_a_rollout_has_outlived_are_not_told_of() -> None:
-    run = Run(corridor_run("return", history_size=3, p_init=1.0))
+    run = Run(rewarded_run("return", history_size=3, p_init=1.0))
     told: list[Any] = []
     run.rule.ended = lambda entries, score: told.append(entries.tolist())
     list(run.train())
@@ -254,14 +247,14 @@ def test_entries_that_a_rollout_has_outlived_are_not_told_of() -> None:
 
 def test_the_td_error_of_a_run() -> None:
     """The members' mean is (0, 1.5) and γ is 0.9: errors of 0.25 + 1.35 − 1.5, and of 1 − 1.5."""
-    run = Run(corridor_run("td-error", discount=0.9, p_init=1.0))
+    run = Run(rewarded_run("td-error", discount=0.9, p_init=1.0))
     list(run.train())
     errors = run.rule.state()["numbers"]
     assert errors[:5] == pytest.approx([0.1, 0.1, 0.1, 0.1, 0.5], abs=1e-5)
 
 
 def test_the_td_error_clips_rewards_as_learning_does() -> None:
-    run = Run(corridor_run("td-error", discount=0.9, p_init=1.0, reward_clip=0.2))
+    run = Run(rewarded_run("td-error", discount=0.9, p_init=1.0, reward_clip=0.2))
     list(run.train())
     assert run.rule.state()["numbers"][:5] == pytest.approx([0.05] * 4 + [1.3], abs=1e-5)
 
@@ -300,7 +293,7 @@ def test_a_rule_changes_where_restarts_go() -> None:
     """In a corridor that pays for every step, the best episodes are those that went on longest."""
     starts = {}
     for rule in ("uniform", "return"):
-        run = Run(corridor_run(rule, batch=20, rollout_limit=3))
+        run = Run(rewarded_run(rule, batch=20, rollout_limit=3))
         list(run.train())
         starts[rule] = np.mean(run.simulator.called("restore"))
     assert starts["return"] > starts["uniform"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from probes import Corridor, FixedValues
+from probes import Corridor, FixedValues, corridor_run
 from resuming import rows_of, small, stopped_rows
 from test_resume import signalled
 
@@ -19,7 +19,7 @@ from uflp.experiments.recorded import recorded
 from uflp.simulators.deep_sea import DeepSea
 from uflp.training.interruption import Interrupted
 from uflp.training.run import Run
-from uflp.training.settings import LoopSettings, RunSettings
+from uflp.training.settings import RunSettings
 from uflp.training.train import train
 from uflp.types import UsageError
 
@@ -137,21 +137,14 @@ def test_a_damaged_history_is_refused(kept: Path) -> None:
 # Demonstrations
 
 
-def corridor_run(demonstrations: Path, **loop: Any) -> RunSettings:
+def demonstrated_run(demonstrations: Path, **loop: Any) -> RunSettings:
     """Returns a run whose agent never moves, in a corridor of six states."""
-    loop = {"queries": 12, "learning_batch": 4, "eval_period": 12, **loop}
-    return RunSettings(
-        preset="corridor",
-        agent="fixed",
-        uncertainty_name=None,
-        access="local",
-        seed=0,
-        exploration="greedy",
-        simulator=Corridor(length=6, cap=9),
+    return corridor_run(
+        rule="return",
+        corridor=Corridor(length=6, cap=9),
         learner=FixedValues(members=((1.0, 0.0),)),
-        uncertainty=None,
-        loop=LoopSettings(rule="return", demonstrations=str(demonstrations), **loop),
-        rule=RULES["return"](),
+        demonstrations=str(demonstrations),
+        **{"queries": 12, "eval_period": 12, **loop},
     )
 
 
@@ -165,7 +158,9 @@ def written(path: Path, *episodes: list[int], stamp: str = "corridor/1") -> Path
 
 def test_the_first_rollouts_play_the_demonstrations(tmp_path: Path) -> None:
     file = written(tmp_path / "demo.npz", [1, 1, 0], [1, 1, 1, 1, 1])
-    run = begun(corridor_run(file, rollout_limit=4, checkpoint_period=2, p_init=0.0, batch=None))
+    run = begun(
+        demonstrated_run(file, rollout_limit=4, checkpoint_period=2, p_init=0.0, batch=None)
+    )
     list(run.train())
     steps = run.simulator.called("step")
     # The first ends as it was left, the second at the end, and no limit cuts them short.
@@ -249,16 +244,16 @@ def test_bad_demonstrations_are_refused(
         "actions": np.array([1, 0]),
     }
     np.savez(tmp_path / "good.npz", **good)
-    begun(corridor_run(tmp_path / "good.npz"))
+    begun(demonstrated_run(tmp_path / "good.npz"))
     np.savez(tmp_path / "bad.npz", allow_pickle=True, **{**good, **columns})
     with pytest.raises(UsageError, match=message):
-        begun(corridor_run(tmp_path / "bad.npz"))
+        begun(demonstrated_run(tmp_path / "bad.npz"))
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 nothing", b"episodes"])
 def test_other_files_are_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(UsageError, match="file does not hold demonstrations"):
-        begun(corridor_run(tmp_path / "file"))
+        begun(demonstrated_run(tmp_path / "file"))
     with pytest.raises(UsageError, match="missing cannot be read"):
-        begun(corridor_run(tmp_path / "missing"))
+        begun(demonstrated_run(tmp_path / "missing"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_run import corridor_run, finished
+from probes import corridor_run
+from test_run import finished
 
 from uflp.experiments.resolve import resolve
 from uflp.training.pace import SamplesPerInsert, SgdPeriod

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from probes import Corridor, FixedValues
+from probes import Corridor, FixedValues, corridor_run
 
 import uflp
 from uflp.agents.batches import unpack
@@ -27,7 +27,6 @@ from uflp.training.saving import Saver
 from uflp.training.settings import LoopSettings, RunSettings
 from uflp.training.train import train
 from uflp.types import Batch, RunError, UsageError
-from uflp.uncertainty.counts import Counts
 from uflp.uncertainty.covariance import Covariance
 
 COLUMNS = [
@@ -35,31 +34,6 @@ COLUMNS = [
     *("eval_return_std", "eval_episodes", "train_return_mean", "loss", "history_size"),
     *("replay_size", "positive_rewards"),
 ]
-
-
-def corridor_run(
-    *,
-    corridor: Corridor | None = None,
-    learner: Any = None,
-    access: str = "local",
-    exploration: str = "greedy",
-    seed: int = 0,
-    **loop: Any,
-) -> RunSettings:
-    """Returns settings of a run in a corridor, whose agent goes right and learns nothing."""
-    loop = {"queries": 200, "learning_batch": 4, "eval_period": 50, "target_return": 0.9, **loop}
-    return RunSettings(
-        preset="corridor",
-        agent="fixed",
-        uncertainty_name="counts",
-        access=access,
-        seed=seed,
-        exploration=exploration,
-        simulator=corridor or Corridor(length=6),
-        learner=learner or FixedValues(),
-        uncertainty=Counts(),
-        loop=LoopSettings(**loop),
-    )
 
 
 def finished(settings: RunSettings) -> tuple[Run, list[dict[str, Any]]]:

@@ -10,7 +10,6 @@ A file of them is an `.npz` of four arrays, which is read without executing anyt
 
 from __future__ import annotations
 
-import contextlib
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import gymnasium
 import numpy as np
 
 from uflp import spaces
+from uflp.files import replacing
 from uflp.simulators.base import Simulator
 from uflp.state import State
 from uflp.types import UsageError
@@ -90,15 +90,11 @@ class Demonstrations:
 
     def write(self, path: Path, stamp: str) -> None:
         """Writes a file, in one piece, of episodes played in a simulator with this stamp."""
-        temporary = path.with_name(path.name + ".tmp")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as file:
+            with replacing(path) as temporary, temporary.open("wb") as file:
                 np.savez_compressed(file, simulator=np.array(stamp), **self.state())
-            temporary.replace(path)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
             raise UsageError(f"{path} cannot be written: {error.strerror}") from error
 
 

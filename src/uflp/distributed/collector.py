@@ -107,7 +107,7 @@ class Collector:
             history=self._history,
             rule=self._rule,
             p_init=settings.loop.p_init,
-            floats=np.issubdtype(spaces.layout(space)[1], np.floating),
+            space=space,
         )
         self._looked: np.ndarray | None = None
 

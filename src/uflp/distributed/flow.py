@@ -40,10 +40,10 @@ class Flow:
         self.learns = learns
         self._by_rows = loop.samples_per_insert is not None
         # Queries or rows to an SGD step.
-        self._period = float(loop.sgd_period or 1)
+        self._period = float(loop.queries_per_step)
         if loop.samples_per_insert is not None:
             self._period = loop.learning_batch / loop.samples_per_insert
-        self._least = loop.min_replay or loop.learning_batch
+        self._least = loop.least_replay
         self.slack = queries + steps * self._period
         self._empty = 0
         self._began: int | None = None

@@ -20,7 +20,7 @@ def lock_step(desk: Desk, pause: Callable[[], None]) -> Iterator[Row]:
     flow = desk.ledger.flow
     pace = make_pace(loop)
     # Between two queries with these numbers there is nothing but collecting.
-    periods = (loop.sgd_period or 1, loop.eval_period)
+    periods = (loop.queries_per_step, loop.eval_period)
     while not desk.spent:
         pause()
         left = loop.queries - desk.ledger.spent

@@ -36,7 +36,7 @@ class ReplayShard:
         loop = settings.loop
         # Less than its share, which it may reach later than others; more than what is left of a
         # shard that has just come back.
-        self._least = -(-(loop.min_replay or loop.learning_batch) // (2 * shards))
+        self._least = -(-loop.least_replay // (2 * shards))
 
     def status(self) -> ReplayStatus:
         """Returns what there is."""

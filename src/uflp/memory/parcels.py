@@ -16,7 +16,7 @@ from uflp.memory.frames import (
     naming_row,
     squeezed,
 )
-from uflp.memory.replay import Replay, layout_of_row
+from uflp.memory.replay import Replay, Whole, layout_of_row
 
 _LEVEL = 1
 
@@ -40,17 +40,13 @@ class Parcel(NamedTuple):
         return len(self.rows) + sum(map(len, self.frames))
 
 
-class Outbox:
+class Outbox(Whole):
     """Takes the place of a `Replay` where that is elsewhere."""
 
     def __init__(self, space: gymnasium.Space, masked: int):
         self.row = layout_of_row(space, masked)
         self._masked = masked > 0
         self._rows: list[tuple[Any, ...]] = []
-
-    def keep(self, observation: Any, after: Any) -> Any:
-        """Returns what to call an observation by: itself."""
-        return observation
 
     def add(
         self,
@@ -65,14 +61,6 @@ class Outbox:
         """Adds one row; see `Replay.add`."""
         mask = (0 if next_mask is None else next_mask,) if self._masked else ()
         self._rows.append((observation, action, reward, discount, following, *mask))
-
-    def name(self, kept: Any) -> np.ndarray:
-        """Returns a kept observation as a checkpoint holds it."""
-        return np.asarray(kept)
-
-    def named(self, name: np.ndarray) -> Any:
-        """Returns the kept observation that a checkpoint held."""
-        return name
 
     def pack(self) -> Parcel:
         """Returns the rows since the last parcel."""

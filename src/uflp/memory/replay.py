@@ -15,7 +15,23 @@ from uflp.types import Batch, UsageError
 _WORD = 4  # bytes
 
 
-class Replay:
+class Whole:
+    """What calls observations by themselves, because its rows hold them whole."""
+
+    def keep(self, observation: Any, after: Any) -> Any:
+        """Returns what to call an observation by: itself."""
+        return observation
+
+    def name(self, kept: Any) -> np.ndarray:
+        """Returns a kept observation as a checkpoint holds it."""
+        return np.asarray(kept)
+
+    def named(self, name: np.ndarray) -> Any:
+        """Returns the kept observation that a checkpoint held."""
+        return name
+
+
+class Replay(Whole):
     """A ring of learning rows, sampled uniformly with replacement.
 
     A row's columns lie side by side, so that a sample is one array of words: it is gathered in one
@@ -44,18 +60,6 @@ class Replay:
 
     def __len__(self) -> int:
         return min(self.added, len(self._rows))
-
-    def keep(self, observation: Any, after: Any) -> Any:
-        """Returns what to call an observation by: itself."""
-        return observation
-
-    def name(self, kept: Any) -> np.ndarray:
-        """Returns a kept observation as a checkpoint holds it."""
-        return np.asarray(kept)
-
-    def named(self, name: np.ndarray) -> Any:
-        """Returns the kept observation that a checkpoint held."""
-        return name
 
     def add(
         self,

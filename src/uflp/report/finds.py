@@ -58,12 +58,9 @@ def exploration(groups: Sequence[Group], finds: Finds) -> str:
         _explored(f"{label}, seed {run.seed}", explored)
         for label, (run, explored) in _named(groups, finds.explored)
     ]
-    if not cards:
-        return ""
-    return f"""<h3>Exploration</h3>
-<p class="faint">Brighter means more, on a logarithmic scale. In the animations, white dots are
-restarts, and the bar below is time.</p>
-<div class="explored">{"".join(cards)}</div>"""
+    note = """Brighter means more, on a logarithmic scale. In the animations, white dots are
+restarts, and the bar below is time."""
+    return _block("Exploration", note, "explored", cards)
 
 
 def sheets(groups: Sequence[Group], finds: Finds) -> str:
@@ -72,12 +69,18 @@ def sheets(groups: Sequence[Group], finds: Finds) -> str:
         _sheet(f"{label}, seed {run.seed}", sheet)
         for label, (run, sheet) in _named(groups, finds.sheets)
     ]
+    note = """The first image of each cell that a rollout restarted from, by the number of
+restarts from its cell, with the screen score there."""
+    return _block("Most restarted", note, "sheets", cards)
+
+
+def _block(title: str, note: str, kind: str, cards: Sequence[str]) -> str:
+    """Returns cards under a heading and a note; nothing if there are none."""
     if not cards:
         return ""
-    return f"""<h3>Most restarted</h3>
-<p class="faint">The first image of each cell that a rollout restarted from, by the number of
-restarts from its cell, with the screen score there.</p>
-<div class="sheets">{"".join(cards)}</div>"""
+    return f"""<h3>{title}</h3>
+<p class="faint">{note}</p>
+<div class="{kind}">{"".join(cards)}</div>"""
 
 
 def _named(

@@ -9,16 +9,19 @@ from pathlib import Path
 
 import numpy as np
 
+from uflp.files import replacing
+
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Writes arrays so that a reader sees the old file or the new one."""
-    temporary = path.with_name(path.name + ".tmp")
-    # As `numpy.savez_compressed` does, but at the quickest level: it writes mostly zeros.
-    with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+    with (
+        replacing(path) as temporary,
+        # As `numpy.savez_compressed` does, but at the quickest level: it writes mostly zeros.
+        zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+    ):
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w") as file:
                 np.lib.format.write_array(file, np.asarray(array, order="C"), allow_pickle=False)
-    temporary.replace(path)
 
 
 def read_arrays(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:

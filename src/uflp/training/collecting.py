@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import gymnasium
+import numpy as np
+
+from uflp import spaces
 from uflp.collection import FailedRolloutError, Past, Rollout, Rule, Start
 from uflp.memory.targets import Targets
 from uflp.randomness import Randomness
@@ -41,7 +45,7 @@ class Collecting:
         history: Past | None,
         rule: Rule | None,
         p_init: float,
-        floats: bool,
+        space: gymnasium.Space[Any],
     ):
         """Connects the parts.
 
@@ -54,7 +58,7 @@ class Collecting:
                 counts as something: a rule that goes by it finds out itself if it is empty.
             rule: says where to restart, None to begin all rollouts at the initial states.
             p_init: probability of beginning there with a rule too.
-            floats: whether observations have numbers that may not be finite.
+            space: of observations.
         """
         self.queries = 0
         self.tally = Tally()
@@ -65,7 +69,8 @@ class Collecting:
         self._history = history
         self._rule = rule
         self._p_init = p_init
-        self._floats = floats
+        # Only these may not be finite.
+        self._floats = np.issubdtype(spaces.layout(space)[1], np.floating)
 
     def query(self, pause: Callable[[], None] = lambda: None) -> bool:
         """Makes one query, of a new rollout if none is under way.

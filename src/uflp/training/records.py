@@ -15,6 +15,8 @@ from typing import Any, Literal, Protocol, TextIO
 
 import numpy as np
 
+from uflp.files import TEMPORARY, replacing
+from uflp.training.arrays import write_arrays
 from uflp.training.events import EventFile
 from uflp.training.lock import LOCK, Lock
 from uflp.training.settings import RunSettings
@@ -26,8 +28,8 @@ CONFIG, METRICS, SUMMARY = "config.json", "metrics.csv", "summary.json"
 CHECKPOINT, HISTORY = "checkpoint", "history"
 AGENT = "agent.state"
 Stopped = Literal["budget", "goal", "callback"]
-_TEMPORARY, _PROBE = ".tmp", ".write-probe"
-_NOTHING = {LOCK, CONFIG + _TEMPORARY, _PROBE}
+_PROBE = ".write-probe"
+_NOTHING = {LOCK, CONFIG + TEMPORARY, _PROBE}
 BEST = "best-actions.npz"
 _LIBRARIES = ("uflp", "jax", "optax", "numpy", "gymnasium", "bsuite")
 
@@ -120,10 +122,8 @@ class RunFolder:
         if not rows:
             metrics.unlink(missing_ok=True)
             return
-        temporary = metrics.with_name(METRICS + _TEMPORARY)
-        with temporary.open("w", newline="") as file:
+        with replacing(metrics) as temporary, temporary.open("w", newline="") as file:
             self._write(file, rows)
-        temporary.replace(metrics)
 
     def append(self, row: Row) -> None:
         """Adds one row to the metrics and events, and now and then the records so far."""
@@ -151,10 +151,8 @@ class RunFolder:
             return
         self._best_score = lineage.best_score
         actions = np.frombuffer(lineage.best_actions(), np.uint8)
-        temporary = self.path / f"{BEST}.tmp"
-        with temporary.open("wb") as file:
-            np.savez_compressed(file, actions=actions, screen_score=lineage.best_score)
-        temporary.replace(self.path / BEST)
+        score = np.array(lineage.best_score)
+        write_arrays(self.path / BEST, {"actions": actions, "screen_score": score})
 
     def finish(self, summary: dict[str, Any]) -> None:
         """Writes `summary.json`, which says that the run is complete, after all else."""
@@ -261,12 +259,10 @@ def summarize(
 
 def write_json(path: Path, value: Any) -> None:
     """Writes a JSON file in one piece: a reader sees the old one or the new one."""
-    temporary = path.with_name(path.name + _TEMPORARY)
-    with temporary.open("w") as file:
+    with replacing(path) as temporary, temporary.open("w") as file:
         file.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
         file.flush()
         os.fsync(file.fileno())
-    temporary.replace(path)
     sync_folder(path.parent)
 
 

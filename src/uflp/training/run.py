@@ -97,7 +97,7 @@ class Run:
             history=self.history,
             rule=self.rule,
             p_init=settings.loop.p_init,
-            floats=np.issubdtype(self._dtype, np.floating),
+            space=space,
         )
         # Values of the state to act in at query `_looked_at`: they come with an update at less than
         # a call's cost.

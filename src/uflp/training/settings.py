@@ -90,10 +90,10 @@ class LoopSettings:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name} must be at least 1 or none, not {value}")
-        if self.replay_size < (self.min_replay or self.learning_batch):
+        if self.replay_size < self.least_replay:
             raise UsageError(
                 f"learning never starts: replay_size is {self.replay_size}, and it waits for "
-                f"{self.min_replay or self.learning_batch} transitions"
+                f"{self.least_replay} transitions"
             )
         for name in ("reward_clip", "samples_per_insert"):
             value = getattr(self, name)
@@ -108,6 +108,16 @@ class LoopSettings:
             raise UsageError(f"restart must be pair or state, not {self.restart!r}")
         if not self.bonus_scale >= 0:
             raise UsageError(f"bonus_scale must not be negative, not {self.bonus_scale}")
+
+    @property
+    def least_replay(self) -> int:
+        """Transitions before learning starts."""
+        return self.min_replay or self.learning_batch
+
+    @property
+    def queries_per_step(self) -> int:
+        """Queries between two SGD steps, where `samples_per_insert` does not decide."""
+        return self.sgd_period or 1
 
 
 @dataclass(frozen=True)

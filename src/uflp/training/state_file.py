@@ -8,7 +8,6 @@ nothing, and looks at nothing before the checksum of all of it was found right.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import re
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple
 import msgpack
 import numpy as np
 
+from uflp.files import replacing
 from uflp.types import UsageError
 
 FORMAT = 1
@@ -80,32 +80,25 @@ def write(path: Path, state: Any, extension: Extension | None = None) -> Written
         raise TypeError(f"a {type(value).__name__} cannot be saved")
 
     header = msgpack.packb(state, default=pack, strict_types=True)
-    temporary = path.with_name(path.name + ".tmp")
     checksum = hashlib.sha256()
     size = 0
-    try:
-        with temporary.open("wb") as file:
+    with replacing(path) as temporary, temporary.open("wb") as file:
 
-            def put(data: Any) -> None:
-                nonlocal size
-                checksum.update(data)
-                size += file.write(data)
+        def put(data: Any) -> None:
+            nonlocal size
+            checksum.update(data)
+            size += file.write(data)
 
-            put(_FRONT.pack(_MAGIC, FORMAT, len(header)))
-            put(header)
-            begin = size
-            for array in arrays:
-                put(bytes(-(size - begin) % _ALIGNMENT))
-                put(array.reshape(-1).view(np.uint8).data)
-            file.write(checksum.digest())
-            size += checksum.digest_size
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
+        put(_FRONT.pack(_MAGIC, FORMAT, len(header)))
+        put(header)
+        begin = size
+        for array in arrays:
+            put(bytes(-(size - begin) % _ALIGNMENT))
+            put(array.reshape(-1).view(np.uint8).data)
+        file.write(checksum.digest())
+        size += checksum.digest_size
+        file.flush()
+        os.fsync(file.fileno())
     sync_folder(path.parent)
     return Written(path.name, checksum.digest(), size)
 

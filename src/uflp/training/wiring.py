@@ -148,10 +148,9 @@ def make_td_error(settings: RunSettings, predict: Predict) -> Callable[[Transiti
 
 def make_pace(loop: LoopSettings) -> Pace:
     """Makes what says when to learn."""
-    min_replay = loop.min_replay or loop.learning_batch
     if loop.samples_per_insert is None:
-        return SgdPeriod(loop.sgd_period or 1, min_replay)
-    return SamplesPerInsert(loop.samples_per_insert, loop.learning_batch, min_replay)
+        return SgdPeriod(loop.queries_per_step, loop.least_replay)
+    return SamplesPerInsert(loop.samples_per_insert, loop.learning_batch, loop.least_replay)
 
 
 def make_actor(
