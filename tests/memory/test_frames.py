@@ -51,8 +51,11 @@ def rollouts(count: int, length: int, seed: int = 0) -> list[Transition]:
 
 @pytest.mark.parametrize("steps", [1, 3, 5])
 @pytest.mark.parametrize("capacity", [7, 1000])
-def test_samples_are_those_of_a_replay_that_keeps_everything(steps: int, capacity: int) -> None:
-    frames, everything = FrameReplay(IMAGES, capacity), Replay(IMAGES, capacity)
+@pytest.mark.parametrize("newest", [0, 5])
+def test_samples_are_those_of_a_replay_that_keeps_everything(
+    steps: int, capacity: int, newest: int
+) -> None:
+    frames, everything = (kind(IMAGES, capacity, newest=newest) for kind in (FrameReplay, Replay))
     targets = [NStep(replay, 0.9, steps, 1.0) for replay in (frames, everything)]
     for number, transition in enumerate(rollouts(10, 12)):
         for target in targets:

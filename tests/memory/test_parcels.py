@@ -33,7 +33,7 @@ def transitions(space, count, masked):
 
 def replay_of(space, capacity, masked, dictionary):
     if isinstance(space, Frames):
-        return FrameReplay(space, capacity, masked, dictionary)
+        return FrameReplay(space, capacity, masked, dictionary=dictionary)
     return Replay(space, capacity, masked)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from uflp.agents.batches import unpack
 from uflp.memory import MonteCarlo, NStep, Replay
+from uflp.memory.replay import drawn as places
 from uflp.state import StateError
 from uflp.types import Batch, Transition, UsageError
 
@@ -62,6 +63,31 @@ def test_a_batch_is_drawn_uniformly_with_replacement_from_what_is_there() -> Non
     np.testing.assert_array_equal(batch.action, batch.observation % 2)
     np.testing.assert_array_equal(batch.reward, batch.observation / 2)
     np.testing.assert_array_equal(batch.next_observation, batch.observation + 1)
+
+
+@pytest.mark.parametrize(
+    ("added", "newest", "expected"),
+    [
+        (3, 0, [0, 1, 2, 0]),
+        (3, 1, [2, 1, 2, 0]),
+        (3, 9, [2, 1, 0, 0]),
+        # Five rows in a ring of four: the first was overwritten.
+        (5, 2, [0, 3, 3, 1]),
+    ],
+)
+def test_a_sample_begins_with_the_newest_rows(added: int, newest: int, expected: list[int]) -> None:
+    uniforms = np.array([0.0, 0.4, 0.99, 0.33])
+    np.testing.assert_array_equal(places(uniforms, added, 4, newest), expected)
+
+
+def test_a_replay_hands_out_its_newest_rows() -> None:
+    replay = Replay(IDS, 3, newest=2)
+    for number in range(5):
+        replay.add(number, 0, 0.0, 0.9, number + 1)
+        batch = drawn(replay, 4)
+        assert (
+            batch.observation[: min(number + 1, 2)].tolist() == [number, number - 1][: number + 1]
+        )
 
 
 @pytest.mark.parametrize(

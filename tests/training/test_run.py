@@ -124,6 +124,26 @@ def test_a_replay_in_which_learning_could_never_start_is_refused() -> None:
         LoopSettings(replay_size=500, min_replay=501)
 
 
+def test_each_step_learns_from_as_many_of_the_newest_as_asked_for() -> None:
+    run = Run(corridor_run(newest=3))
+    sample, firsts = run.replay.sample, []
+
+    def watched(uniforms: np.ndarray) -> np.ndarray:
+        drawn = sample(uniforms)
+        firsts.append(np.array_equal(drawn[:3], run.replay._words[: run.replay.added][:-4:-1]))
+        return drawn
+
+    run.replay.sample = watched
+    list(run.train())
+    assert firsts == [True] * 197
+
+
+@pytest.mark.parametrize("newest", [-1, 5])
+def test_more_of_the_newest_than_a_batch_holds_are_refused(newest: int) -> None:
+    with pytest.raises(UsageError, match="newest must lie between 0 and learning_batch, 4"):
+        LoopSettings(learning_batch=4, newest=newest)
+
+
 def test_training_returns_and_positive_rewards_are_those_of_rollouts() -> None:
     corridor = Corridor(length=6, step_reward=-0.5)
     _, rows = finished(corridor_run(corridor=corridor, access="online", queries=50, eval_period=10))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import gymnasium
 import numpy as np
 
-from uflp.memory.replay import layout_of_row
+from uflp.memory.replay import drawn, layout_of_row
 from uflp.spaces import Frames, channel_axis
 from uflp.state import Block, Rows, State, StateError, spans
 from uflp.types import UsageError
@@ -47,7 +47,12 @@ class FrameReplay:
     """
 
     def __init__(
-        self, space: gymnasium.Space, capacity: int, masked: int = 0, dictionary: bytes = b""
+        self,
+        space: gymnasium.Space,
+        capacity: int,
+        masked: int = 0,
+        newest: int = 0,
+        dictionary: bytes = b"",
     ):
         """Makes an empty replay.
 
@@ -55,6 +60,7 @@ class FrameReplay:
             space: `Frames`, or a Box of uint8 whose observations are one frame each.
             capacity: rows; the oldest is overwritten when all are in use.
             masked: A, the actions that a mask speaks of; 0 keeps no masks.
+            newest: rows of each sample that are the newest.
             dictionary: a frame that most look like, as those have it who compress them elsewhere;
                 the first one that shows something if none is given.
         """
@@ -63,6 +69,7 @@ class FrameReplay:
         self.row = layout_of_row(space, masked)
         self._stack, *self._image = frames_of(space)
         self._rows = np.zeros(capacity, naming_row(self._stack, masked))
+        self._newest = newest
         self.added = 0
         self._frames: dict[int, bytes] = {}
         self._oldest = self._next = 0
@@ -136,7 +143,7 @@ class FrameReplay:
 
     def sample(self, uniforms: np.ndarray) -> np.ndarray:
         """Draws one row for each of some numbers in [0, 1), as uint32 [B, words of a row]."""
-        rows = self._rows[(uniforms * len(self)).astype(np.intp)]
+        rows = self._rows[drawn(uniforms, self.added, len(self._rows), self._newest)]
         sample = np.zeros(len(rows), self.row)
         for column in ("action", "reward", "discount", "next_mask"):
             if column in sample.dtype.names:

@@ -32,7 +32,7 @@ class Whole:
 
 
 class Replay(Whole):
-    """A ring of learning rows, sampled uniformly with replacement.
+    """A ring of learning rows, sampled uniformly with replacement; see `drawn`.
 
     A row's columns lie side by side, so that a sample is one array of words: it is gathered in one
     go, and is one thing to hand to the device, where `uflp.agents.batches` takes it apart.
@@ -42,18 +42,20 @@ class Replay(Whole):
         added: rows so far, also those that were overwritten.
     """
 
-    def __init__(self, space: gymnasium.Space, capacity: int, masked: int = 0):
+    def __init__(self, space: gymnasium.Space, capacity: int, masked: int = 0, newest: int = 0):
         """Makes an empty replay for one observation space.
 
         Args:
             space: a Box, or a Discrete whose observations take four bytes each.
             capacity: rows; the oldest is overwritten when all are in use.
             masked: A, the actions that a mask speaks of; 0 keeps no masks.
+            newest: rows of each sample that are the newest.
         """
         if capacity < 1:
             raise UsageError(f"a replay needs room for at least 1 row, not {capacity}")
         self.row = layout_of_row(space, masked)
         self._masked = masked > 0
+        self._newest = newest
         self._rows = np.zeros(capacity, self.row)
         self._words = self._rows.view(np.uint32).reshape(capacity, -1)
         self.added = 0
@@ -89,11 +91,8 @@ class Replay(Whole):
         self._words[places] = words
 
     def sample(self, uniforms: np.ndarray) -> np.ndarray:
-        """Draws one row for each of some numbers in [0, 1), as uint32 [B, words of a row].
-
-        Where the numbers are uniform, so are the rows, with replacement.
-        """
-        rows = (uniforms * len(self)).astype(np.intp)
+        """Draws one row for each of some numbers in [0, 1), as uint32 [B, words of a row]."""
+        rows = drawn(uniforms, self.added, len(self._rows), self._newest)
         # `clip` spares a check of what is in range.
         return self._words.take(rows, axis=0, mode="clip")
 
@@ -116,6 +115,22 @@ class Replay(Whole):
         for numbers in spans(first, self.added, self.row.itemsize):
             words = self._words[numbers % len(self._rows)]
             yield Block(int(numbers[0]), int(numbers[-1]) + 1, {"words": words})
+
+
+def drawn(uniforms: np.ndarray, added: int, capacity: int, newest: int) -> np.ndarray:
+    """Returns the places of a sample's rows in a ring: the newest ones, then some of all.
+
+    Args:
+        uniforms: [B] numbers in [0, 1); where they are uniform, so are the rows, with replacement.
+        added: rows so far, at least 1.
+        capacity: of the ring.
+        newest: rows that are the newest, in place of the first ones drawn.
+    """
+    places = (uniforms * min(added, capacity)).astype(np.intp)
+    if newest:
+        latest = np.arange(added - 1, added - 1 - min(newest, added, capacity), -1)
+        places[: len(latest)] = latest[: len(places)] % capacity
+    return places
 
 
 def layout_of_row(space: gymnasium.Space, masked: int = 0) -> np.dtype:

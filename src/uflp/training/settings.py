@@ -35,6 +35,8 @@ class LoopSettings:
         replay_size: transitions that the replay holds.
         min_replay: transitions before learning starts; None means one learning batch.
         learning_batch: transitions in an SGD step.
+        newest: how many of those are the newest ones, the others being drawn from all. An ensemble
+            is as unsure of a new transition as before until it has learned from it.
         sgd_period: queries between two SGD steps; None means 1, or leaves it to the next.
         samples_per_insert: transitions sampled for each one that comes in; takes the place of
             `sgd_period`.
@@ -64,6 +66,7 @@ class LoopSettings:
     replay_size: int = 1_000_000
     min_replay: int | None = None
     learning_batch: int = 128
+    newest: int = 0
     sgd_period: int | None = None
     samples_per_insert: float | None = None
     discount: float = 0.99
@@ -90,6 +93,11 @@ class LoopSettings:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name} must be at least 1 or none, not {value}")
+        if not 0 <= self.newest <= self.learning_batch:
+            raise UsageError(
+                f"newest must lie between 0 and learning_batch, {self.learning_batch}, "
+                f"not {self.newest}"
+            )
         if self.replay_size < self.least_replay:
             raise UsageError(
                 f"learning never starts: replay_size is {self.replay_size}, and it waits for "

@@ -43,10 +43,11 @@ def make_replay(
         shards: into how many it is divided, of which this is one.
         dictionary: see `FrameReplay`.
     """
-    capacity = -(-min(settings.loop.replay_size, settings.loop.queries) // shards)
+    loop = settings.loop
+    capacity = -(-min(loop.replay_size, loop.queries) // shards)
     if has_frames(space):
-        return FrameReplay(space, capacity, masked, dictionary)
-    return Replay(space, capacity, masked)
+        return FrameReplay(space, capacity, masked, loop.newest, dictionary)
+    return Replay(space, capacity, masked, loop.newest)
 
 
 def make_uncertainty(
