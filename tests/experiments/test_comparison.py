@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -80,8 +81,8 @@ def test_the_command_tells_all_and_makes_no_run_twice(
 
     monkeypatch.setattr(jobs_module, "run_jobs", in_this_process)
 
-    def call(seeds: int) -> str:
-        words = ["compare", "deep-sea", *SMALL, "--queries", "40", "--seeds", str(seeds)]
+    def call(seeds: int, *more: str) -> str:
+        words = ["compare", "deep-sea", *SMALL, "--queries", "40", "--seeds", str(seeds), *more]
         monkeypatch.setattr(sys, "argv", ["uflp", *words, "--out", str(tmp_path / "out")])
         with pytest.raises(SystemExit) as stop:
             cli.main()
@@ -100,3 +101,14 @@ def test_the_command_tells_all_and_makes_no_run_twice(
     assert sorted(map(str, made)) == [
         *("local/seed-0", "local/seed-1", "online/seed-0", "online/seed-1")
     ]
+
+    *lines, last = call(2, "--json").splitlines()
+    outcome = json.loads(last)
+    assert (outcome["preset"], outcome["agent"]) == ("deep-sea", "ddqn")
+    assert outcome["verdict"] in lines
+    assert outcome["local"]["seeds"] == outcome["online"]["seeds"] == 2
+    assert outcome["online"]["queries_to_target"] is None
+    difference = outcome["auc_difference"]["mean"]
+    means = [outcome[access]["auc"]["mean"] for access in ("local", "online")]
+    assert difference == pytest.approx(means[0] - means[1])
+    assert outcome["report"] == str(tmp_path / "out" / "report.html")

@@ -43,6 +43,7 @@ def test_what_was_found_is_told_beside_what_was_returned(make_run: MakeRun, tmp_
     found = "At the end, by the median: cells seen 80 with local access, 20 online."
     assert comparison.found == found
     assert found in write_report([tmp_path]).path.read_text()
+    assert f"DDQN: {found}" in write_report([tmp_path], tmp_path / "x.md").path.read_text()
 
 
 @pytest.mark.parametrize(

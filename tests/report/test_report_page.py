@@ -52,6 +52,8 @@ def test_the_table_by_hand(make_run: MakeRun, tmp_path: Path) -> None:
     assert online["queries to target"] == "– (0 of 1)"
     assert "settings" not in local
     assert "Left out" not in text
+    verdict = "Local access reached 0.95 after 300 queries (median of 3 seeds); online never did."
+    assert f"## deep-sea\n\n{verdict}\n\n![" in text
     assert "](report-deep-sea.png)" in text and "](report-deep-sea.svg)" in text
     assert {path.name for path in out.parent.iterdir() if path.is_file()} == {
         *("report.md", "report-deep-sea.png", "report-deep-sea.svg")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import Any
 
 import gymnasium
@@ -178,6 +179,18 @@ def test_the_command_says_it_and_ends_with_a_code(words: Any, code: int, said: s
     ended = CliRunner().invoke(app, ["check", *words, "--steps", "20"])
     assert ended.exit_code == code
     assert said in ended.stdout
+
+
+def test_the_command_ends_with_json_if_asked_for() -> None:
+    words = ["check", f"{__name__}:Forgets", "--steps", "20", "--json"]
+    ended = CliRunner().invoke(app, words)
+    assert ended.exit_code == 1
+    outcome = json.loads(ended.stdout.splitlines()[-1])
+    verdict = judge(named(f"{__name__}:Forgets"), steps=20)
+    assert outcome["simulator"] == f"{__name__}:Forgets"
+    assert outcome["outcome"] == "unfaithful"
+    assert [(f["promise"], f["detail"]) for f in outcome["findings"]] == [*verdict.findings]
+    assert (outcome["strategy"], outcome["reason"]) == (verdict.strategy, verdict.reason)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Annotated, Any
 
 import typer
 
+from uflp.cli.options import AsJson
+from uflp.cli.words import tell_json
 from uflp.types import UsageError
 
 
@@ -21,6 +24,7 @@ def check(
     strategy: Annotated[
         str | None, typer.Option(help="auto, native, attributes, copy or replay")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Find out whether an environment can be trusted to go back.
 
@@ -42,6 +46,9 @@ def check(
     print(f"{simulator}: {verdict.outcome}")
     for line in _lines(verdict, steps):
         print(f"  {line}")
+    if as_json:
+        findings = [finding._asdict() for finding in verdict.findings]
+        tell_json({"simulator": simulator, **dataclasses.asdict(verdict), "findings": findings})
     if verdict.outcome != "faithful":
         raise typer.Exit(1)
 

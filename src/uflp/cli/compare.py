@@ -10,6 +10,7 @@ import typer
 
 from uflp.cli.options import (
     AgentName,
+    AsJson,
     MoreSettings,
     Preset,
     Queries,
@@ -17,7 +18,7 @@ from uflp.cli.options import (
     StopAtReturn,
     UncertaintyName,
 )
-from uflp.cli.words import folder_name, make_missing, read_overrides, tell_skipped
+from uflp.cli.words import folder_name, make_missing, read_overrides, tell_json, tell_skipped
 
 
 def compare(
@@ -32,6 +33,7 @@ def compare(
     out: Annotated[
         Path | None, typer.Option(help="folder  [default: runs/compare/PRESET-AGENT-SETTINGS]")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Does going back pay? Train with local and with online access, and compare.
 
@@ -60,10 +62,13 @@ def compare(
         stop_at_return=stop_at_return,
     )
     make_missing(jobs)
-    _tell(jobs, out)
+    outcome = _tell(jobs, out)
+    if as_json:
+        tell_json(outcome)
 
 
-def _tell(jobs: Any, out: Path) -> None:
+def _tell(jobs: Any, out: Path) -> dict[str, Any]:
+    """Says what the comparison shows, and returns it."""
     from uflp.report import words, write_report
     from uflp.report.comparisons import comparison_of
     from uflp.report.costs import cost_words
@@ -87,3 +92,4 @@ def _tell(jobs: Any, out: Path) -> None:
     written = write_report(folders, out / "report.html")
     tell_skipped(written.skipped)
     print(written.path)
+    return comparison.values() | {"report": str(written.path)}

@@ -21,6 +21,7 @@ StopAtReturn = Annotated[
     float | None,
     typer.Option("--stop-at-return", help="stop a run once its mean return reaches this"),
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="end with the outcome as one line of JSON")]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="set any key, such as size=20; repeatable"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from uflp.cli.options import AsJson
+from uflp.cli.words import tell_json
 from uflp.types import UsageError
 
 _FRAMES_A_SECOND = 60
@@ -17,9 +18,7 @@ def replay(
     run: Annotated[Path, typer.Argument(help="a run folder of an Atari game")],
     out: Annotated[Path | None, typer.Option(help="GIF to write  [default: RUN/best.gif]")] = None,
     every: Annotated[int, typer.Option(help="frames of the game between two of the GIF")] = 8,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="end with the outcome as one line of JSON")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Verify the best screen score of a run by playing its own actions from the start.
 
@@ -52,7 +51,7 @@ def replay(
         outcome["gif"] = str(gif)
     print(_sentence(outcome))
     if as_json:
-        print(json.dumps(outcome), flush=True)
+        tell_json(outcome)
     if not outcome["verified"]:
         raise typer.Exit(1)
 

@@ -14,13 +14,14 @@ import typer
 from uflp.cli.clusters import cluster_settings
 from uflp.cli.options import (
     AgentName,
+    AsJson,
     MoreSettings,
     Queries,
     Settings,
     StopAtReturn,
     UncertaintyName,
 )
-from uflp.cli.words import folder_name, read_overrides, sentence
+from uflp.cli.words import folder_name, read_overrides, sentence, tell_json
 from uflp.types import UsageError
 
 
@@ -85,9 +86,7 @@ def train(
     lock_step: Annotated[
         bool, typer.Option(help="one actor in step with the learner: the numbers without --ray")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="end with the outcome as one line of JSON")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train an agent and write a run folder.
 
@@ -102,7 +101,7 @@ def train(
         _refuse_others(context)
         outcome = _resume(resume, checkpoint_seconds, ray)
         if as_json:
-            print(json.dumps(outcome), flush=True)
+            tell_json(outcome)
         return
     if preset is None:
         raise UsageError("name a preset (see `uflp list presets`), or a run folder with --resume")
@@ -145,7 +144,7 @@ def train(
         else _train_many(resolved, seeds, out, stop_at_return)
     )
     if as_json:
-        print(json.dumps(outcome), flush=True)
+        tell_json(outcome)
 
 
 def _require_faithful(settings: Any) -> None:

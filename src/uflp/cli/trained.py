@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from uflp.cli.options import AsJson
+from uflp.cli.words import tell_json
 
 _RUN = typer.Argument(metavar="RUN", help="a run folder, or a file that `uflp export` wrote")
 
@@ -22,9 +24,7 @@ def evaluate(
         Path | None,
         typer.Option(metavar="FILE", help="write what was played, for `uflp train` to begin with"),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="end with the outcome as one line of JSON")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Play episodes with a trained agent: greedily, without bonus or chance.
 
@@ -53,7 +53,7 @@ def evaluate(
     )
     if as_json:
         names = policy.settings.names()
-        print(json.dumps({**names, "queries": policy.queries, **result._asdict()}), flush=True)
+        tell_json({**names, "queries": policy.queries, **result._asdict()})
 
 
 def export(

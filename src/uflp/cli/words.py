@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Sequence
@@ -43,6 +44,11 @@ def tell_skipped(skipped: Sequence[tuple[Path, str]]) -> None:
         print(f"uflp: left out {path}: {reason}.", file=sys.stderr)
     if len(skipped) > _MOST:
         print(f"uflp: left out {len(skipped) - _MOST} more, see the page.", file=sys.stderr)
+
+
+def tell_json(outcome: dict[str, Any]) -> None:
+    """Prints an outcome as one line of JSON, which other programs may read at once."""
+    print(json.dumps(outcome), flush=True)
 
 
 def folder_name(preset: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -68,6 +69,31 @@ class Comparison:
                 ours, theirs = (words.count(float(np.median(side))) for side in ends)
                 told.append(f"{measure_of(name)} {ours} with local access, {theirs} online")
         return f"At the end, by the median: {'; '.join(told)}." if told else ""
+
+    def values(self) -> dict[str, Any]:
+        """Returns the comparison as JSON can hold it: null where a number is not known."""
+        sides = {"local": outcome_of(self.local), "online": outcome_of(self.online)}
+        return {
+            "preset": self.local.preset,
+            "agent": self.local.agent,
+            "uncertainty": self.local.uncertainty,
+            "verdict": self.sentence,
+            "found": self.found,
+            "auc_difference": _known(self.difference),
+            "probability_local_better": _known(self.improvement),
+            **{
+                access: {
+                    "seeds": outcome.runs,
+                    "reached": outcome.reached,
+                    "queries_to_target": _finite(outcome.to_target),
+                    "final_return": _known(outcome.final),
+                    "best_return": _finite(outcome.best),
+                    "auc": _known(outcome.area),
+                    "positive_rewards": _finite(outcome.positive_rewards),
+                }
+                for access, outcome in sides.items()
+            },
+        }
 
 
 def compare(groups: Sequence[Group]) -> list[Comparison]:
@@ -164,6 +190,14 @@ def _areas(ours: Outcome, theirs: Outcome) -> str:
         start = start.removesuffix("AUC") + "best return so far"
     local, online = map(words.number, values)
     return f"{start} {local} with local access, {online} online."
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _known(interval: Interval) -> dict[str, float | None]:
+    return {name: _finite(value) for name, value in interval._asdict().items()}
 
 
 def _rank(outcome: Outcome) -> tuple[float, float, float]:

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from uflp.report import words
+from uflp.report.comparisons import compare, verdict
 from uflp.report.groups import Group
+from uflp.report.looks import label_of
 from uflp.report.outcomes import outcome_of
 from uflp.report.runs import Skipped
 
@@ -51,7 +53,8 @@ def page(
     for preset, files in pictures.items():
         png, svg = (quote(files[kind]) for kind in ("png", "svg"))
         name = _plain(preset)
-        parts += [f"## {name}", f"![Learning curves of {name}]({png})", f"[SVG]({svg})"]
+        told = _told([group for group in groups if group.preset == preset])
+        parts += [f"## {name}", *told, f"![Learning curves of {name}]({png})", f"[SVG]({svg})"]
     if skipped:
         lines = [f"- {_code(str(path))}: {_plain(reason)}" for path, reason in skipped]
         parts += ["## Left out", "\n".join(lines)]
@@ -72,6 +75,16 @@ def table(groups: Sequence[Group]) -> str:
         *[[row[n] for n in shown] for row in rows],
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _told(groups: Sequence[Group]) -> list[str]:
+    """Returns the verdict on the groups of a preset, and what each comparison has found."""
+    found = [
+        f"{_plain(label_of(one.local.agent))}: {_plain(one.found)}"
+        for one in compare(groups)
+        if one.found
+    ]
+    return [_plain(verdict(groups)), *found]
 
 
 def _row(group: Group) -> list[str]:
