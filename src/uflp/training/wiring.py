@@ -11,6 +11,7 @@ import numpy as np
 
 from uflp import masks
 from uflp.collection import Actor, Ancestry, Demonstrations, Past, Rollout, Rule, Sources
+from uflp.collection.snapshots import history_of
 from uflp.memory import FrameReplay, History, MonteCarlo, Nothing, NStep, Replay, Targets, Value
 from uflp.memory.frames import has_frames
 from uflp.memory.parcels import FrameOutbox
@@ -19,7 +20,7 @@ from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
 from uflp.training.pace import Pace, SamplesPerInsert, SgdPeriod
 from uflp.training.settings import LoopSettings, RunSettings
-from uflp.types import Snapshot, Transition, UsageError
+from uflp.types import Transition, UsageError
 from uflp.uncertainty import Uncertainty
 from uflp.uncertainty.base import Predict
 
@@ -78,21 +79,7 @@ def make_history(
     if loop.keep_history and not simulator.portable:
         raise UsageError("keep_history cannot be: snapshots of this simulator live in memory only")
 
-    def read_key(snapshot: Snapshot) -> Any:
-        assert uncertainty is not None, "who reads keys has asked for them"
-        return uncertainty.key_of(simulator.observation_of(snapshot))
-
-    return History(
-        simulator.stamp,
-        key_shape=() if uncertainty is None else uncertainty.key_shape,
-        key_dtype=np.int64 if uncertainty is None else uncertainty.key_dtype,
-        read_key=read_key,
-        masked=simulator.mask_size,
-        width=simulator.snapshot_width,
-        entries=loop.history_size,
-        nbytes=loop.history_bytes,
-        portable=simulator.portable,
-    )
+    return history_of(simulator, uncertainty, entries=loop.history_size, nbytes=loop.history_bytes)
 
 
 def make_rule(

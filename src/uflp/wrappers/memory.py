@@ -10,7 +10,7 @@ import numpy as np
 
 from uflp import spaces
 from uflp.collection.rules import RULES, Kind, Rule, RuleSettings, Sources
-from uflp.memory import History
+from uflp.collection.snapshots import history_of
 from uflp.registry import unknown
 from uflp.simulators import Simulator
 from uflp.types import Snapshot, UsageError
@@ -65,15 +65,8 @@ class LocalMemory:
             )
             self.uncertainty, self.observe = made, made.observe
             self.key_of = self._key_of_parts if self._flatten else made.key_of
-        self.history = History(
-            simulator.stamp,
-            key_shape=() if self.uncertainty is None else self.uncertainty.key_shape,
-            key_dtype=np.int64 if self.uncertainty is None else self.uncertainty.key_dtype,
-            read_key=lambda snapshot: self.key_of(simulator.observation_of(snapshot)),
-            masked=self.actions if simulator.masked else 0,
-            width=simulator.snapshot_width,
-            entries=history_size,
-            portable=simulator.portable,
+        self.history = history_of(
+            simulator, self.uncertainty, entries=history_size, key_of=self.key_of
         )
         pairs = numbered and self.uncertainty is not None and self.uncertainty.knows_actions
         sources = Sources(
