@@ -207,8 +207,34 @@ class MisstatesItsWidth(Walk):
     snapshot_width = 8
 
 
+class Hunt(Walk):
+    """Draws where its reward lies at each reset, and shows nothing of it before it is there."""
+
+    snapshot_width = Walk.snapshot_width + 8
+
+    def _reset(self, seed: int | None) -> Any:
+        result = super()._reset(seed)
+        self.goal = self.rng.randint(5, 40)
+        return result
+
+    def _step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.time += 1
+        return self.place.copy(), float(self.time == self.goal), False, False, {}
+
+    def _save(self) -> bytes:
+        return super()._save() + struct.pack("<q", self.goal)
+
+    def _restore(self, data: bytes, *, exact: bool) -> Any:
+        (self.goal,) = struct.unpack("<q", data[-8:])
+        return super()._restore(data[:-8], exact=exact)
+
+
 def test_a_faithful_toy_keeps_every_promise() -> None:
     assert check(Walk) == []
+
+
+def test_noise_may_show_long_after_the_reset_that_drew_it() -> None:
+    assert check(Hunt, steps=40) == []
 
 
 @pytest.mark.parametrize(
