@@ -35,8 +35,8 @@ class LoopSettings:
         replay_size: transitions that the replay holds.
         min_replay: transitions before learning starts; None means one learning batch.
         learning_batch: transitions in an SGD step.
-        newest: how many of those are the newest ones, the others being drawn from all. An ensemble
-            is as unsure of a new transition as before until it has learned from it.
+        newest: share of those that are the newest ones, the others being drawn from all. An
+            ensemble is as unsure of a new transition as before until it has learned from it.
         sgd_period: queries between two SGD steps; None means 1, or leaves it to the next.
         samples_per_insert: transitions sampled for each one that comes in; takes the place of
             `sgd_period`.
@@ -66,7 +66,7 @@ class LoopSettings:
     replay_size: int = 1_000_000
     min_replay: int | None = None
     learning_batch: int = 128
-    newest: int = 0
+    newest: float = 0.0
     sgd_period: int | None = None
     samples_per_insert: float | None = None
     discount: float = 0.99
@@ -80,7 +80,7 @@ class LoopSettings:
     target_return: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("p_init", "epsilon", "discount", "repeat_probability"):
+        for name in ("p_init", "epsilon", "discount", "repeat_probability", "newest"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"{name} must lie in [0, 1], not {getattr(self, name)}")
         for name in (
@@ -93,11 +93,6 @@ class LoopSettings:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name} must be at least 1 or none, not {value}")
-        if not 0 <= self.newest <= self.learning_batch:
-            raise UsageError(
-                f"newest must lie between 0 and learning_batch, {self.learning_batch}, "
-                f"not {self.newest}"
-            )
         if self.replay_size < self.least_replay:
             raise UsageError(
                 f"learning never starts: replay_size is {self.replay_size}, and it waits for "
@@ -121,6 +116,11 @@ class LoopSettings:
     def least_replay(self) -> int:
         """Transitions before learning starts."""
         return self.min_replay or self.learning_batch
+
+    @property
+    def newest_rows(self) -> int:
+        """How many of the newest transitions an SGD step learns from."""
+        return round(self.newest * self.learning_batch)
 
     @property
     def queries_per_step(self) -> int:

@@ -34,7 +34,7 @@ DEEP_SEA = Preset(
     rules=(
         SMALL_RND,
         Rule({"epsilon": 0.1}, agents=("ddqn-bonus",)),
-        Rule({"members": 20, "prior_scale": 40.0, "newest": 32}, agents=("boot-ddqn",)),
+        Rule({"members": 20, "prior_scale": 40.0, "newest": 0.25}, agents=("boot-ddqn",)),
         Rule({"discount": 1.0, "sgd_period": 4, "regularization": 0.1}, agents=("pi", "pi-bonus")),
     ),
 )
