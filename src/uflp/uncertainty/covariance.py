@@ -136,8 +136,9 @@ class VectorCovariance:
         self._features = features
         start = np.eye(size) / regularization
         self._blocks = [InverseCovariance(start) for _ in range(actions)]
-        # The last single state that was scored: a bonus asks just before the visit is observed.
-        self._scored: tuple[np.ndarray, list[np.ndarray]] | None = None
+        # Key, ψ(s) and Φ_a⁻¹ψ(s) of the last single state that was scored: a bonus asks for it
+        # just before the visit is observed.
+        self._scored: tuple[np.ndarray, np.ndarray, list[np.ndarray]] | None = None
 
     def key_of(self, observation: np.ndarray) -> np.ndarray:
         """Returns the observation."""
@@ -145,24 +146,31 @@ class VectorCovariance:
 
     def observe(self, key: np.ndarray, action: int) -> None:
         """Adds a state's features to an action's block."""
-        feature = self._features(np.asarray(key, self.key_dtype)[None])[0]
-        if self._scored is not None and np.array_equal(self._scored[0], feature):
-            product = self._scored[1][action]
+        key = np.asarray(key, self.key_dtype)
+        if self._scored is not None and np.array_equal(self._scored[0], key):
+            _, feature, products = self._scored
+            product = products[action]
         else:
+            feature = self._features(key[None])[0]
             product = self._blocks[action].times(feature)
         self._blocks[action].add(product, feature @ product)
         self._scored = None
 
     def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
         """Returns u(s, a) as [B, A]."""
+        if len(keys) == 1:
+            return self._score_one(keys[0])[None]
         columns = self._features(keys).T
-        if len(keys) == 1:
-            columns = columns[:, 0]
         products = [block.times(columns) for block in self._blocks]
-        if len(keys) == 1:
-            self._scored = columns, products
         squares = [np.sum(columns * product, axis=0) for product in products]
-        return np.sqrt(np.maximum(np.stack(squares, axis=-1), 0)).reshape(len(keys), -1)
+        return np.sqrt(np.maximum(np.stack(squares, axis=-1), 0))
+
+    def _score_one(self, key: np.ndarray) -> np.ndarray:
+        """Returns u(s, a) as [A], and keeps what observing a visit to the state will need."""
+        feature = self._features(key[None])[0]
+        products = [block.times(feature) for block in self._blocks]
+        self._scored = np.array(key), feature, products
+        return np.sqrt(np.maximum([feature @ product for product in products], 0))
 
     def score_states(
         self, keys: np.ndarray, predict: Predict, allowed: np.ndarray | None = None
