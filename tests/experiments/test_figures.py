@@ -9,7 +9,7 @@ import pytest
 
 from uflp import cli
 from uflp.experiments.figures import FIGURES, SCALES
-from uflp.report.pictures import fit_exponent
+from uflp.report.pictures import curves, fit_exponent
 from uflp.report.scores import final_score, finals, maxima
 from uflp.report.series import gather
 from uflp.training.records import RunFolder, summarize
@@ -137,6 +137,16 @@ def test_runs_that_never_reach_the_target_do_not_count(tmp_path):
 def run(monkeypatch, *words):
     monkeypatch.setattr(sys, "argv", ["uflp", *map(str, words)])
     cli.main()
+
+
+@pytest.mark.parametrize(("scale", "targets"), [("paper", ["100"]), ("laptop", [])])
+def test_a_target_is_drawn_among_returns_alone(scale, targets, tmp_path):
+    plan = FIGURES["swingup-hard"]
+    jobs = plan.jobs(scale, tmp_path)
+    fabricate(jobs, lambda settings: settings.loop.queries)
+    shown = plan.at(scale)
+    (axes,) = curves(shown, gather(shown, jobs)).axes
+    assert [text.get_text() for text in axes.texts if text.get_text() == "100"] == targets
 
 
 def test_tables_hold_the_last_evaluations_and_the_highest_scores(tmp_path):

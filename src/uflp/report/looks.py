@@ -41,6 +41,7 @@ ON_DARK = {
 }
 _MEASURES = {
     "eval_return_mean": "evaluation return",
+    "positive_rewards": "rewarded queries",
     "cells": "cells seen",
     "rooms": "rooms reached",
     "max_screen_score": "highest screen score",

@@ -21,7 +21,7 @@ from uflp.report.curves import (
 )
 from uflp.report.groups import Group
 from uflp.report.looks import colours_of, label_of, measure_of, scale_colours, short, title_of
-from uflp.report.runs import RunRecord
+from uflp.report.runs import RETURN, RunRecord
 from uflp.report.series import Series, told
 from uflp.report.statistics import mean_interval, normalised_auc, queries_to_target
 
@@ -179,8 +179,10 @@ def _area(run: RunRecord, column: str) -> float:
 
 
 def _references(plan: Plan, groups: Sequence[Group]) -> list[Reference]:
-    """Returns the runs' targets, and the scores that are known of their preset."""
-    targets: Mapping[float | None, None] = {run.target: None for g in groups for run in g.runs}
+    """Returns the runs' targets where returns are shown, and the scores known of their preset."""
+    targets: Mapping[float | None, None] = {}
+    if plan.measure == RETURN:
+        targets = {run.target: None for group in groups for run in group.runs}
     return [
         *(Reference(target, f"{target:g}") for target in targets if target is not None),
         *(
