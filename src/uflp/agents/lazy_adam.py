@@ -56,6 +56,9 @@ def _ahead(steps: int = 1 << 14) -> np.ndarray:
 _AHEAD = _ahead()
 
 
+_STEP, _SYNCED, _ROWS = 0, 1, 2
+
+
 class Weights(NamedTuple):
     """Weights, Adam's running mean and mean square of their gradient, and the target's weights."""
 
@@ -65,49 +68,49 @@ class Weights(NamedTuple):
     target: jax.Array
 
 
-class Clock(NamedTuple):
-    """What all weights share, of all members of an ensemble.
+class _Way(NamedTuple):
+    """How far rows have to go that were left alone: A, U and V, each [B, 1]; A is 0 for no way."""
 
-    Attributes:
-        step: int32 [], steps so far.
-        synced: int32 [], the step that the target is a copy of.
-        touched: int32 [N], the step up to which each row of the table has been brought.
-    """
-
-    step: jax.Array
-    synced: jax.Array
-    touched: jax.Array
+    total: jax.Array
+    mean: jax.Array
+    variance: jax.Array
 
 
-def start(values: jax.Array) -> Weights:
-    """Returns weights that have not moved yet, and a target equal to them."""
-    return Weights(values, jnp.zeros_like(values), jnp.zeros_like(values), jnp.copy(values))
+def start(values: jax.Array) -> jax.Array:
+    """Returns weights [4, P] that have not moved yet, their target equal to them, as `Weights`."""
+    zeros = jnp.zeros_like(values)
+    return jnp.stack(Weights(values, zeros, zeros, values))
 
 
 def start_table(values: jax.Array) -> jax.Array:
     """Returns the table [N, 4 W] of the weights [N, W]: a row holds its `Weights` end to end."""
-    return jnp.concatenate(start(values), axis=1)
+    zeros = jnp.zeros_like(values)
+    return jnp.concatenate(Weights(values, zeros, zeros, values), axis=1)
 
 
-def start_clock(rows: int) -> Clock:
-    """Returns the clock of a table with that many rows, at step 0."""
-    zero = jnp.zeros((), jnp.int32)
-    return Clock(zero, zero, jnp.zeros(rows, jnp.int32))
+def start_clock(rows: int) -> jax.Array:
+    """Returns the clock of a table with that many rows, which all members of an ensemble share.
+
+    Returns:
+        int32 [2 + N]: steps so far, the step that the target is a copy of, and then the step up to
+        which each row of the table has been brought.
+    """
+    return jnp.zeros(_ROWS + rows, jnp.int32)
 
 
-def current(table: jax.Array, clock: Clock, ids: jax.Array, rate: float) -> jax.Array:
+def current(table: jax.Array, clock: jax.Array, ids: jax.Array, rate: float) -> jax.Array:
     """Returns the weights [B, W] of rows `ids` as they are now."""
-    return _forward(_rows(table, ids), _take(clock.touched, ids), clock.step, rate)
+    return _forward(_rows(table, ids), _way(clock, ids, _STEP), rate)
 
 
-def target(table: jax.Array, clock: Clock, ids: jax.Array, rate: float) -> jax.Array:
+def target(table: jax.Array, clock: jax.Array, ids: jax.Array, rate: float) -> jax.Array:
     """Returns the target's weights [B, W] of rows `ids`."""
-    rows, touched = _rows(table, ids), _take(clock.touched, ids)
-    untouched = (touched <= clock.synced)[:, None]
-    return jnp.where(untouched, _forward(rows, touched, clock.synced, rate), rows.target)
+    rows = _rows(table, ids)
+    untouched = (_touched(clock, ids) <= clock[_SYNCED])[:, None]
+    return jnp.where(untouched, _forward(rows, _way(clock, ids, _SYNCED), rate), rows.target)
 
 
-def add_up(clock: Clock, ids: jax.Array, gradient: jax.Array) -> tuple[jax.Array, jax.Array]:
+def add_up(clock: jax.Array, ids: jax.Array, gradient: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Adds up the gradients of rows that occur more than once.
 
     Args:
@@ -120,21 +123,29 @@ def add_up(clock: Clock, ids: jax.Array, gradient: jax.Array) -> tuple[jax.Array
         occurrence that is.
     """
     numbers = jnp.arange(len(ids), dtype=jnp.int32)
-    one = _take(jnp.zeros_like(clock.touched).at[ids].set(numbers), ids)
+    one = _take(jnp.zeros_like(clock).at[ids].set(numbers), ids)
     return jnp.zeros_like(gradient).at[one].add(gradient), one
 
 
-def adam(weights: Weights, gradient: jax.Array, step: jax.Array, rate: float) -> Weights:
-    """Returns the weights after one step of Adam, the `step`-th; the target stays."""
-    mean = MEAN_DECAY * weights.mean + (1 - MEAN_DECAY) * gradient
-    square = SQUARE_DECAY * weights.square + (1 - SQUARE_DECAY) * jnp.square(gradient)
-    mean_bias, square_bias = _biases(step)
-    change = rate * (mean / mean_bias) / (jnp.sqrt(square / square_bias) + EPSILON)
-    return Weights(weights.value - change, mean, square, weights.target)
+def adam(
+    weights: jax.Array, clock: jax.Array, gradient: jax.Array, rate: float, period: int | None
+) -> jax.Array:
+    """Returns weights [4, P] after one step of Adam, and of the target where its period is over.
+
+    Args:
+        weights: of which each has a gradient at every step.
+        clock: as it is before the step.
+        gradient: [P].
+        rate: step size.
+        period: steps from one syncing of the target to the next; None never syncs.
+    """
+    step = clock[_STEP] + 1
+    moved = _moved(Weights(*weights), gradient, step, rate)
+    return jnp.stack(moved._replace(target=_synced(moved.value, moved.target, step, period)))
 
 
 def adam_rows(
-    table: jax.Array, clock: Clock, ids: jax.Array, gradient: jax.Array, rate: float
+    table: jax.Array, clock: jax.Array, ids: jax.Array, gradient: jax.Array, rate: float
 ) -> jax.Array:
     """Returns the table after one step of Adam in which only rows `ids` have a gradient.
 
@@ -145,18 +156,18 @@ def adam_rows(
         gradient: [B, W] of the whole row, so equal where the ids are equal.
         rate: step size.
     """
-    rows, age = _rows(table, ids), clock.step - _take(clock.touched, ids)
+    rows, age = _rows(table, ids), clock[_STEP] - _touched(clock, ids)
     brought = Weights(
         current(table, clock, ids, rate),
         rows.mean * _power(MEAN_DECAY, age)[:, None],
         rows.square * _power(SQUARE_DECAY, age)[:, None],
         target(table, clock, ids, rate),
     )
-    moved = adam(brought, gradient, clock.step + 1, rate)
+    moved = _moved(brought, gradient, clock[_STEP] + 1, rate)
     return table.at[ids].set(jnp.concatenate(moved, axis=1))
 
 
-def tick(clock: Clock, ids: jax.Array, period: int | None) -> Clock:
+def tick(clock: jax.Array, ids: jax.Array, period: int | None) -> jax.Array:
     """Returns the clock after a step on rows `ids`.
 
     Args:
@@ -164,11 +175,12 @@ def tick(clock: Clock, ids: jax.Array, period: int | None) -> Clock:
         ids: int32 [B], the rows that had a gradient.
         period: steps from one syncing of the target to the next; None never syncs.
     """
-    step = clock.step + 1
-    return Clock(step, synced(step, clock.synced, step, period), clock.touched.at[ids].set(step))
+    step = clock[_STEP] + 1
+    heads = jnp.stack([step, _synced(step, clock[_SYNCED], step, period)])
+    return clock.at[_ROWS + ids].set(step).at[:_ROWS].set(heads)
 
 
-def synced(new: jax.Array, old: jax.Array, step: jax.Array, period: int | None) -> jax.Array:
+def _synced(new: jax.Array, old: jax.Array, step: jax.Array, period: int | None) -> jax.Array:
     """Returns `new` at steps at which the target is synced, else `old`."""
     return old if period is None else jnp.where(step % period == 0, new, old)
 
@@ -177,21 +189,44 @@ def _rows(table: jax.Array, ids: jax.Array) -> Weights:
     return Weights(*jnp.split(_take(table, ids), 4, axis=1))
 
 
+def _touched(clock: jax.Array, ids: jax.Array) -> jax.Array:
+    return _take(clock, _ROWS + ids)
+
+
 def _take(array: jax.Array | np.ndarray, ids: jax.Array) -> jax.Array:
     return jnp.take(jnp.asarray(array), ids, axis=0, mode="clip")
 
 
-def _forward(rows: Weights, touched: jax.Array, step: jax.Array, rate: float) -> jax.Array:
-    """Brings weights forward to a step, across steps in which they had no gradient."""
-    age = (step - touched)[:, None]
-    sums = _take(_AHEAD, touched) - _power(_DECAYS, age) * _take(_AHEAD, step)
-    total, first, second = jnp.split(jnp.where(age > 0, sums, 1.0), 3, axis=1)
+def _way(clock: jax.Array, ids: jax.Array, to: int) -> _Way:
+    """Returns the way of rows from where they are to now, or to the step of the target.
+
+    Both are worked out together: who asks for one mostly asks for the other too, and the compiler
+    sees that they are the same.
+    """
+    touched, steps = _touched(clock, ids), clock[:_ROWS, None]
+    age = (steps - touched)[..., None]
+    sums = _take(_AHEAD, touched) - _power(_DECAYS, age) * _take(_AHEAD, steps)
+    total, first, second = jnp.split(jnp.where(age > 0, sums, 1.0), 3, axis=2)
     mean = first / total
-    variance = second / total - jnp.square(mean)
+    way = _Way(jnp.where(age > 0, total, 0.0), mean, second / total - jnp.square(mean))
+    return jax.tree.map(lambda both: both[to], way)
+
+
+def _forward(rows: Weights, way: _Way, rate: float) -> jax.Array:
+    """Brings weights forward along their way, across steps in which they had no gradient."""
     root = jnp.sqrt(rows.square)
-    reach = root + EPSILON * mean
-    travel = total * (mean - EPSILON * variance * root / jnp.square(reach)) / reach
-    return jnp.where(age > 0, rows.value - rate * rows.mean * travel, rows.value)
+    reach = root + EPSILON * way.mean
+    bend = EPSILON * way.variance * root / jnp.square(reach)
+    return rows.value - rate * rows.mean * (way.total * (way.mean - bend) / reach)
+
+
+def _moved(weights: Weights, gradient: jax.Array, step: jax.Array, rate: float) -> Weights:
+    """Returns the weights after one step of Adam, the `step`-th; the target stays."""
+    mean = MEAN_DECAY * weights.mean + (1 - MEAN_DECAY) * gradient
+    square = SQUARE_DECAY * weights.square + (1 - SQUARE_DECAY) * jnp.square(gradient)
+    mean_bias, square_bias = _biases(step)
+    change = rate * (mean / mean_bias) / (jnp.sqrt(square / square_bias) + EPSILON)
+    return Weights(weights.value - change, mean, square, weights.target)
 
 
 def _biases(step: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from uflp.agents import lazy_adam
+from uflp.agents.lazy_adam import Weights
 from uflp.agents.q_function import MEMBERS, Fitting, Loss, MemberStep, QFunction, QState
 from uflp.networks.mlp import init_mlp, mlp
 
@@ -22,11 +23,11 @@ class LookupMember(NamedTuple):
 
     Attributes:
         table: [N, 4 W], `lazy_adam.Weights` of each of N observations.
-        rest: `lazy_adam.Weights`, each [P]: bias of the first layer, then the layers after it.
+        rest: [4, P], `lazy_adam.Weights` of the first layer's bias and of the layers after it.
     """
 
     table: jax.Array
-    rest: lazy_adam.Weights
+    rest: jax.Array
 
 
 def make_lookup(
@@ -59,26 +60,25 @@ def make_lookup(
 
     def values(state: QState, ids: jax.Array) -> jax.Array:
         (table, rest), clock = state
-        return network(lazy_adam.current(table, clock, ids, rate), rest.value)
+        return network(lazy_adam.current(table, clock, ids, rate), Weights(*rest).value)
 
     def target_values(state: QState, ids: jax.Array) -> jax.Array:
         (table, rest), clock = state
-        return network(lazy_adam.target(table, clock, ids, rate), rest.target)
+        return network(lazy_adam.target(table, clock, ids, rate), Weights(*rest).target)
 
     def fit(state: QState, ids: jax.Array, loss: Loss) -> tuple[QState, jax.Array]:
         (table, rest), clock = state
         value, (of_rows, of_rest) = jax.value_and_grad(
             lambda rows, rest: loss(network(rows, rest)), argnums=(0, 1)
-        )(lazy_adam.current(table, clock, ids, rate), rest.value)
+        )(lazy_adam.current(table, clock, ids, rate), Weights(*rest).value)
         summed, one = lazy_adam.add_up(clock, ids, of_rows)
         norm = jnp.sqrt(jnp.sum(jnp.square(summed)) + jnp.sum(jnp.square(of_rest)))
         scale = jnp.minimum(1.0, fitting.max_gradient_norm / norm)
         gradient = jnp.take(summed, one, axis=0, mode="clip") * scale
         table = lazy_adam.adam_rows(table, clock, ids, gradient, rate)
+        rest = lazy_adam.adam(rest, clock, of_rest * scale, rate, target_period)
         clock = lazy_adam.tick(clock, ids, target_period)
-        rest = lazy_adam.adam(rest, of_rest * scale, clock.step, rate)
-        target = lazy_adam.synced(rest.value, rest.target, clock.step, target_period)
-        return QState(LookupMember(table, rest._replace(target=target)), clock), value
+        return QState(LookupMember(table, rest), clock), value
 
     def fit_members(step: MemberStep, states: QState, priors: Any) -> tuple[QState, jax.Array]:
         # Side by side: in turn, the whole table of each would be copied out and in again.

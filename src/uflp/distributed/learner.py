@@ -62,12 +62,12 @@ class Learner:
             if sample is None:
                 break
             self._learner, loss, values = self._learn_and_look(self._learner, sample, observation)
-            losses.append(np.asarray(loss).item())
-            require_finite("the loss", losses[-1], lesson.queries)
+            losses.append(loss)
+            require_finite("the loss", loss, lesson.queries)
             self._steps += 1
         looked = None
         if values is not None and lesson.observation is not None:
-            looked = np.array(values)
+            looked = values
         parameters = self._parameters(lesson.queries) if lesson.publish else None
         size = sum(array.nbytes for array in parameters or () if array is not None)
         return Learned(losses, looked, False, os.getpid(), size), parameters

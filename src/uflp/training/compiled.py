@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -11,7 +12,9 @@ import numpy as np
 if TYPE_CHECKING:
     from uflp.agents.base import Agent
 
-LearnAndLook = Callable[[Any, np.ndarray, np.ndarray], tuple[Any, Any, Any]]
+LearnAndLook = Callable[[Any, np.ndarray, np.ndarray], tuple[Any, float, np.ndarray]]
+"""From a learner's state, a sample and an observation to the new state, the loss, and the values of
+the observation by every ensemble member, [M, A]."""
 
 _COMPILED: dict[tuple[Any, str, int, np.dtype], tuple[Any, LearnAndLook]] = {}
 
@@ -30,6 +33,7 @@ def compiled(
         row: layout of a replay's row.
     """
     import jax
+    import jax.numpy as jnp
 
     from uflp.agents.batches import unpack
 
@@ -38,11 +42,21 @@ def compiled(
         _COMPILED.clear()
         agent = learner.make(space, actions)
 
-        def learn_and_look(state: Any, sample: Any, observation: Any) -> tuple[Any, Any, Any]:
+        @partial(jax.jit, donate_argnums=0)
+        def on_device(state: Any, sample: Any, observation: Any) -> tuple[Any, Any]:
             state, loss = agent.update(state, unpack(sample, row))
-            return state, loss, agent.predict(state, observation[None])[:, 0]
+            values = agent.predict(state, observation[None])[:, 0]
+            # One array: to fetch one costs more than what is in it.
+            return state, jnp.append(values.ravel(), loss)
 
-        _COMPILED[key] = agent, jax.jit(learn_and_look, donate_argnums=0)
+        def learn_and_look(
+            state: Any, sample: np.ndarray, observation: np.ndarray
+        ) -> tuple[Any, float, np.ndarray]:
+            state, told = on_device(state, sample, observation)
+            told = np.asarray(told)
+            return state, told[-1].item(), told[:-1].reshape(-1, actions)
+
+        _COMPILED[key] = agent, learn_and_look
     return _COMPILED[key]
 
 

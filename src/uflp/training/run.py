@@ -217,11 +217,10 @@ class Run:
         self.learner, loss, values = self._learn_and_look(self.learner, sample, seen)
         # The next rollout begins elsewhere.
         self._looked_at = -1 if self.rollout.over else self.queries
-        self._next_values = np.asarray(values)
+        self._next_values = values
         self.sgd_steps += 1
-        value = np.asarray(loss).item()
-        require_finite("the loss", value, self.queries)
-        self.collecting.tally.loss(value)
+        require_finite("the loss", loss, self.queries)
+        self.collecting.tally.loss(loss)
 
     def _row(self) -> Row:
         """Evaluates, and sums up what has happened since the last row."""
