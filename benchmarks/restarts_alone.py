@@ -1,0 +1,100 @@
+"""How far restarts alone get on Deep Sea: `results/deep-sea-scaling/restarts-alone.csv`.
+
+A search that has nothing to learn: it knows exactly which pairs of state and action it has tried.
+With probability 0.1 a rollout begins at the start, else at an untried pair of a state that it has
+seen, drawn uniformly. From there it acts to the end of the episode in one of three ways:
+
+    random      by chance
+    optimist    by chance where an action is untried, else to the left
+    seeker      towards the nearest untried pair that can still be reached, else to the left
+
+Run as `python -m benchmarks.restarts_alone`, which takes a minute. It counts queries up to the
+rewarded corner for twenty seeds, and fits to each the exponent of N.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+OUT = Path(__file__).parent.parent / "results" / "deep-sea-scaling" / "restarts-alone.csv"
+SIZES = (20, 30, 40, 50, 60)
+SEEDS = range(20)
+P_INIT = 0.1
+
+Way = Callable[[np.ndarray, int, int, np.random.Generator], int]
+"""From what was tried, bool [N, N, 2], a row, a column and a generator to 0, left, or 1, right."""
+
+
+def random(tried: np.ndarray, row: int, column: int, rng: np.random.Generator) -> int:
+    return int(rng.integers(2))
+
+
+def optimist(tried: np.ndarray, row: int, column: int, rng: np.random.Generator) -> int:
+    return 0 if tried[row, column].all() else int(rng.integers(2))
+
+
+def seeker(tried: np.ndarray, row: int, column: int, rng: np.random.Generator) -> int:
+    for ahead in range(len(tried) - row):
+        # States that can be reached in so many steps are two columns apart.
+        reached = np.arange(column - ahead, column + ahead + 1, 2)
+        reached = reached[reached >= 0]
+        untried = np.argwhere(~tried[row + ahead, reached])
+        if len(untried):
+            place, action = untried[rng.integers(len(untried))]
+            if ahead == 0:
+                return int(action)
+            shift = reached[place] - column
+            return int(shift == ahead or (shift > -ahead and rng.random() < 0.5))
+    return 0
+
+
+def queries_to_corner(size: int, way: Way, rng: np.random.Generator) -> int:
+    tried = np.zeros((size, size, 2), bool)
+    seen = np.zeros((size, size), bool)
+    seen[0, 0] = True
+    queries = 0
+    while not tried[-1, -1, 1]:
+        untried = np.argwhere(seen[..., None] & ~tried)
+        if rng.random() < P_INIT or not len(untried):
+            row = column = 0
+            action = way(tried, row, column, rng)
+        else:
+            row, column, action = untried[rng.integers(len(untried))]
+        for following in range(row + 1, size + 1):
+            tried[row, column, action] = True
+            queries += 1
+            row, column = following, column + 1 if action else max(column - 1, 0)
+            if row < size:
+                seen[row, column] = True
+                action = way(tried, row, column, rng)
+    return queries
+
+
+def main() -> None:
+    with OUT.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("way", "size", "seed", "queries"))
+        for way in (random, optimist, seeker):
+            counted = np.array(
+                [
+                    [
+                        queries_to_corner(size, way, np.random.default_rng((seed, size)))
+                        for size in SIZES
+                    ]
+                    for seed in SEEDS
+                ]
+            )
+            for seed, size in np.ndindex(counted.shape):
+                writer.writerow((way.__name__, SIZES[size], SEEDS[seed], counted[seed, size]))
+            exponents = [np.polyfit(np.log(SIZES), np.log(row), 1)[0] for row in counted]
+            error = np.std(exponents, ddof=1) / len(SEEDS) ** 0.5
+            means = ", ".join(f"{mean:,.0f}" for mean in counted.mean(axis=0))
+            print(f"{way.__name__:9}{means}; N^{np.mean(exponents):.2f} ± {error:.2f}")
+
+
+if __name__ == "__main__":
+    main()
