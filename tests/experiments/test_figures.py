@@ -3,6 +3,7 @@
 import csv
 import json
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -71,6 +72,17 @@ def test_four_games_have_the_paper_s_runs(tmp_path):
     assert {(s.preset, s.learner.v_max) for s in by_rnd} == {
         ("atari/private-eye", 120_000),
         *((f"atari/{game}", 10_000) for game in ("montezuma-revenge", "venture", "pitfall")),
+    }
+
+
+def test_costly_agents_have_fewer_seeds(tmp_path):
+    jobs = FIGURES["swingup-hard"].jobs("laptop", tmp_path)
+    runs = Counter((job.settings.agent, job.settings.access) for job in jobs)
+    assert runs == {
+        ("boot-ddqn", "local"): 3,
+        ("boot-ddqn", "online"): 3,
+        ("ddqn-bonus", "local"): 5,
+        ("ddqn-bonus", "online"): 5,
     }
 
 

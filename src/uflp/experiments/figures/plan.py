@@ -50,6 +50,7 @@ class Scale:
         stop_at_return: ends each run once solved; its last value then stands for the rest.
         lines: what is run in place of the figure's own lines, where those cost too much.
         measure: what is shown in place of the figure's own measure, where that says nothing yet.
+        fewer: number of seeds of one agent's runs, where those cost too much.
     """
 
     seeds: int
@@ -59,6 +60,7 @@ class Scale:
     stop_at_return: float | None = None
     lines: tuple[Line, ...] = ()
     measure: str | None = None
+    fewer: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,8 @@ class Figure:
             overrides |= swept
             settings = resolve(preset, **line._asdict(), overrides=overrides)
             folder = out / self._name(preset, line, swept)
-            jobs += seed_jobs(settings, range(size.seeds), folder, size.stop_at_return)
+            seeds = range(size.fewer.get(line.agent, size.seeds))
+            jobs += seed_jobs(settings, seeds, folder, size.stop_at_return)
         return jobs
 
     def _name(self, preset: str, line: Line, swept: Mapping[str, Any]) -> str:
