@@ -41,7 +41,7 @@ def _hard(**values: Any) -> tuple[Scale, Scale]:
         5,
         {"queries": 600_000, **values},
         # Ten members with batches of 2048 take a core an hour for a million queries.
-        {"boot-ddqn": {"queries": 300_000}},
+        {"boot-ddqn": {"queries": 200_000}},
         fewer={"boot-ddqn": 3},
         # With DDQN-Bonus no greedy policy has a return by then.
         measure="positive_rewards",
