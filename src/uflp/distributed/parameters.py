@@ -94,7 +94,8 @@ def initial_learner(agent: Any, seed: int) -> Any:
 def read_by_predict(agent: Any, learner: Any, space: gymnasium.Space) -> list[bool]:
     """Returns which of a learner's arrays decide its action values.
 
-    Those of the optimiser and of the target network do not, and are most of all.
+    Those of the optimiser and of the target network do not, and are most of all where observations
+    are not numbered.
     """
     import jax
     from jax.interpreters.partial_eval import dce_jaxpr
