@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import multiprocessing
 import signal
 
 import pytest
@@ -97,6 +98,8 @@ def test_another_run_in_the_folder_is_moved_aside_and_kept(done):
     other = Job(dataclasses.replace(done.settings, loop=loop), done.folder)
     assert not other.begun()
     list(run_jobs([other]))
+    # Python, if it ended while they do, would say something of a bad file descriptor.
+    assert not multiprocessing.active_children()
     assert other.unfinished() is None
     aside = done.folder.with_name(done.folder.name + ".old-1")
     assert {path.name: path.read_bytes() for path in aside.iterdir()} == held

@@ -82,14 +82,14 @@ def run_jobs(jobs: Sequence[Job]) -> Iterator[dict[str, Any]]:
             with Interruption(at_once=True):
                 for future in as_completed(futures):
                     yield future.result()
-        except (KeyboardInterrupt, Interrupted):
-            # A signal may have come to this process alone.
-            for child in multiprocessing.active_children():
-                if child.pid is not None:
-                    os.kill(child.pid, signal.SIGTERM)
-            raise
-        finally:
+        except BaseException as error:
             pool.shutdown(wait=False, cancel_futures=True)
+            if isinstance(error, KeyboardInterrupt | Interrupted):
+                # A signal may have come to this process alone.
+                for child in multiprocessing.active_children():
+                    if child.pid is not None:
+                        os.kill(child.pid, signal.SIGTERM)
+            raise
 
 
 _stopping = False
