@@ -55,8 +55,8 @@ def _ahead(steps: int = 1 << 14) -> np.ndarray:
 
 _AHEAD = _ahead()
 
-
 _STEP, _SYNCED, _ROWS = 0, 1, 2
+"""Where a clock has what `start_clock` tells of."""
 
 
 class Weights(NamedTuple):
@@ -78,14 +78,12 @@ class _Way(NamedTuple):
 
 def start(values: jax.Array) -> jax.Array:
     """Returns weights [4, P] that have not moved yet, their target equal to them, as `Weights`."""
-    zeros = jnp.zeros_like(values)
-    return jnp.stack(Weights(values, zeros, zeros, values))
+    return jnp.stack(_unmoved(values))
 
 
 def start_table(values: jax.Array) -> jax.Array:
     """Returns the table [N, 4 W] of the weights [N, W]: a row holds its `Weights` end to end."""
-    zeros = jnp.zeros_like(values)
-    return jnp.concatenate(Weights(values, zeros, zeros, values), axis=1)
+    return jnp.concatenate(_unmoved(values), axis=1)
 
 
 def start_clock(rows: int) -> jax.Array:
@@ -178,6 +176,11 @@ def tick(clock: jax.Array, ids: jax.Array, period: int | None) -> jax.Array:
     step = clock[_STEP] + 1
     heads = jnp.stack([step, _synced(step, clock[_SYNCED], step, period)])
     return clock.at[_ROWS + ids].set(step).at[:_ROWS].set(heads)
+
+
+def _unmoved(values: jax.Array) -> Weights:
+    zeros = jnp.zeros_like(values)
+    return Weights(values, zeros, zeros, values)
 
 
 def _synced(new: jax.Array, old: jax.Array, step: jax.Array, period: int | None) -> jax.Array:
