@@ -383,6 +383,17 @@ def test_several_seeds_have_a_folder_each_and_one_summary(uflp: Call) -> None:
         assert read_metrics(folder)[-1]["queries"] == "20"
 
 
+def test_progress_of_a_run_that_was_resumed_tells_the_rate_of_all_of_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("uflp.progress._LINE_EVERY", 0.0)
+    row = {"queries": 600_000, "wall_seconds": 300.0, "eval_return_mean": 0.5, "restarts": 7}
+    with Progress(1_000_000) as progress:
+        progress.row(row)
+    expected = "600,000 of 1,000,000 queries, return 0.500, 7 restarts, 2,000 queries/s"
+    assert capsys.readouterr().err.strip() == expected
+
+
 def interrupted(number: int) -> Any:
     """Returns what shows progress, and sends a signal with the second row."""
 

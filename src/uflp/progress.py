@@ -18,7 +18,7 @@ class Progress:
 
     def __init__(self, queries: int):
         self._queries = queries
-        self._started = self._shown = time.monotonic()
+        self._shown = time.monotonic()
         self._outcome = "no evaluation yet"
         self._status = ""
         self._bar: Bar | None = None
@@ -45,7 +45,8 @@ class Progress:
     def row(self, row: dict[str, Any]) -> None:
         """Shows one row."""
         self._outcome = f"return {row['eval_return_mean']:.3f}, {row['restarts']:,} restarts"
-        rate = row["queries"] / (time.monotonic() - self._started)
+        # The clock of a run that was resumed has not stood at 0.
+        rate = row["queries"] / max(row["wall_seconds"], 1e-3)
         self._show(row["queries"], self._status or f"{rate:,.0f} queries/s")
 
     def status(self, queries: int, text: str) -> None:

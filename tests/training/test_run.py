@@ -352,7 +352,7 @@ def test_a_parameter_that_is_not_a_number_stops_the_run_before_it_is_saved(tmp_p
                 saver.save()
                 leaves, tree = jax.tree.flatten(run.learner)
                 leaves[0] = jax.numpy.full_like(leaves[0], math.nan)
-                run.learner = jax.tree.unflatten(tree, leaves)
+                run.learning.learner = jax.tree.unflatten(tree, leaves)
             if run.queries == 61:
                 saver.save()
 

@@ -61,14 +61,21 @@ class Actor:
 
     def act(self, observation: Any, key: Any, query: int, mask: np.ndarray | None = None) -> int:
         """Returns an action for an observation, its uncertainty key and its mask."""
-        if self._epsilon:
-            rng = self._randomness.at("act", query)
-            if rng.random() < self._epsilon:
-                return self._random(rng, mask)
+        drawn = self.drawn(query, mask)
+        if drawn is not None:
+            return drawn
         values = self._values(observation)[self._member]
         if self._bonus_scale:
             values = values + self._bonus_scale * self._score(key)
         return int(masks.only(values, mask).argmax())
+
+    def drawn(self, query: int, mask: np.ndarray | None = None) -> int | None:
+        """Returns the random action of a query, None for one that goes by values."""
+        if self._epsilon:
+            rng = self._randomness.at("act", query)
+            if rng.random() < self._epsilon:
+                return self._random(rng, mask)
+        return None
 
     def _random(self, rng: np.random.Generator, mask: np.ndarray | None) -> int:
         again = self._repeat_probability and rng.random() < self._repeat_probability

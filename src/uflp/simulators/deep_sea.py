@@ -15,7 +15,7 @@ from uflp.randomness import Randomness
 from uflp.simulators import bsuite
 from uflp.simulators.base import SEAL_WIDTH, Simulator, SnapshotError
 from uflp.simulators.projection import Projection, bins
-from uflp.types import UsageError
+from uflp.types import Outcomes, UsageError
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ class DeepSeaSimulator(Simulator):
             self.mapping_seed = randomness.integer("deep-sea/mapping")
         self._env = _IndexedDeepSea(settings, self.mapping_seed)
         self._env._rng = bsuite.small_rng(randomness.integer("deep-sea/noise"))
+        self._settings = settings
         self._size = settings.size
         self._stochastic = settings.stochastic
         self._answers: dict[tuple[Any, ...], tuple[Any, ...]] = {}
@@ -107,6 +108,26 @@ class DeepSeaSimulator(Simulator):
         observation, reward, terminated, truncated, after = self._answers[asked]
         env._row, env._column, env._bad_episode = after
         return observation, reward, terminated, truncated, {}
+
+    def outcomes(self) -> Outcomes | None:
+        """Returns what every action leads to, unless that is random.
+
+        Whether the episode has left the diagonal, which no observation tells, bsuite only counts.
+        """
+        if self._stochastic:
+            return None
+        env = _IndexedDeepSea(self._settings, self.mapping_seed)
+        shape = (self._size**2, 2)
+        # Above the diagonal is nothing.
+        outcomes = Outcomes(np.zeros(shape, np.int32), np.zeros(shape), np.ones(shape, bool))
+        for row, column in zip(*np.tril_indices(self._size), strict=True):
+            for action in range(2):
+                env._row, env._column, env._reset_next_step = row, column, False
+                observation, reward, terminated, *_ = bsuite.outcome(env.step(action))
+                here = row * self._size + column, action
+                for table, value in zip(outcomes, (observation, reward, terminated), strict=True):
+                    table[here] = value
+        return outcomes
 
     def render(self) -> Any:
         """Returns a picture of the grid, uint8 [H, W, 3]: the diver, and the treasure."""
@@ -158,7 +179,7 @@ _STATE = struct.Struct("<II?")
 class _IndexedDeepSea(deep_sea.DeepSea):
     """bsuite's environment, spared the N × N array that it makes for every observation."""
 
-    def __init__(self, settings: DeepSea, mapping_seed: int):
+    def __init__(self, settings: DeepSea, mapping_seed: int | None):
         with warnings.catch_warnings():
             # bsuite warns about the identity mapping, which was asked for here.
             warnings.simplefilter("ignore")

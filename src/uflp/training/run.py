@@ -11,12 +11,11 @@ from threadpoolctl import threadpool_limits
 
 from uflp import spaces
 from uflp.collection import Demonstrations, Lineage
-from uflp.networks.parameters import loaded_tree, saved_tree
+from uflp.networks.parameters import saved_tree
 from uflp.randomness import Randomness
 from uflp.state import State, Stateful, number
 from uflp.training.beginning import prepare
 from uflp.training.collecting import Collecting
-from uflp.training.compiled import compiled, predict
 from uflp.training.evaluation import evaluate, greedy, uniform
 from uflp.training.settings import RunSettings
 from uflp.training.tally import BadNumberError, require_finite
@@ -25,6 +24,7 @@ from uflp.training.whereabouts import Whereabouts
 from uflp.training.wiring import (
     make_actor,
     make_history,
+    make_learning,
     make_pace,
     make_replay,
     make_rollout,
@@ -38,9 +38,8 @@ class Run:
     """One run: its parts, wired by its settings, and the loop that drives them.
 
     Attributes:
-        sgd_steps: SGD steps so far.
         collecting: makes the queries.
-        learner: the agent's present state.
+        learning: the agent, and its SGD steps.
         whereabouts: where it has been.
         demonstrations: what the first rollouts play.
         lineage: where scores came from, None where the simulator's runs cannot be replayed.
@@ -48,22 +47,16 @@ class Run:
     """
 
     def __init__(self, settings: RunSettings):
-        import jax
-
         self.settings = settings
         self.spread: dict[str, Any] = {}
-        self.sgd_steps = 0
         self.randomness = Randomness(settings.seed)
         self.simulator = settings.simulator.make(settings.seed)
         self.evaluation_simulator = settings.simulator.make(settings.seed)
         space = self.simulator.observation_space
         actions = spaces.actions(self.simulator.action_space)
-        self._dtype = spaces.layout(space)[1]
         self.replay = make_replay(settings, space, self.simulator.mask_size)
-        self.agent, self._learn_and_look = compiled(
-            settings.learner, space, actions, self.replay.row
-        )
-        self.learner = self.agent.init(jax.random.key(self.randomness.integer("agent")))
+        self.learning = make_learning(settings, self.simulator, self.replay, self.randomness)
+        self.agent = self.learning.agent
         self.uncertainty = make_uncertainty(settings, space, actions, self.randomness)
         self.history = make_history(settings, self.simulator, self.uncertainty)
         target = self.agent.target
@@ -99,10 +92,6 @@ class Run:
             p_init=settings.loop.p_init,
             space=space,
         )
-        # Values of the state to act in at query `_looked_at`: they come with an update at less than
-        # a call's cost.
-        self._looked_at = -1
-        self._next_values = np.empty(0)
         self._started = time.perf_counter()
 
     def prepare(self) -> None:
@@ -119,10 +108,14 @@ class Run:
             pause: called before each query, where the run is in a state that can be saved.
         """
         loop = self.settings.loop
+
+        def prepare() -> None:
+            self.learning.prepare(self.rollout, self.queries, pause)
+
         # Products this small lose more to handing work between threads than they gain from it.
         with threadpool_limits(1):
             while self.spent < loop.queries:
-                if not self.collecting.query(pause):
+                if not self.collecting.query(prepare):
                     continue
                 due = self._pace.steps_due(self.queries, self.replay.added, self.sgd_steps)
                 for _ in range(due):
@@ -140,15 +133,23 @@ class Run:
         """Queries so far, with those that restores by replay have cost."""
         return self.queries + self.simulator.replayed
 
+    @property
+    def learner(self) -> Any:
+        """The agent's present state."""
+        return self.learning.learner
+
+    @property
+    def sgd_steps(self) -> int:
+        """SGD steps so far."""
+        return self.learning.steps
+
     def predict(self, observations: np.ndarray) -> np.ndarray:
         """Returns action values of every ensemble member, [M, B, A]."""
-        return predict(self.agent, self.learner, observations, self._dtype)
+        return self.learning.predict(observations)
 
     def values(self, observation: Any) -> np.ndarray:
-        """Returns action values of one observation by every ensemble member, [M, A]."""
-        if self._looked_at == self.queries:
-            return self._next_values
-        return self.predict(np.asarray(observation)[None])[:, 0]
+        """Returns action values of the present observation by every ensemble member, [M, A]."""
+        return self.learning.values(observation, self.queries)
 
     @property
     def seconds(self) -> float:
@@ -160,10 +161,7 @@ class Run:
         return {
             "seconds": self.seconds,
             "queries": self.queries,
-            "sgd_steps": self.sgd_steps,
-            "looked_at": self._looked_at,
-            "next_values": self._next_values,
-            "learner": saved_tree(self.learner),
+            **self.learning.state(),
             **{name: part.state() for name, part in self._parts().items()},
         }
 
@@ -171,10 +169,7 @@ class Run:
         """Takes the state of an equal run; what follows is what would have followed there."""
         self._started = time.perf_counter() - state["seconds"]
         self.collecting.queries = number(state, "queries")
-        self.sgd_steps = number(state, "sgd_steps")
-        self._looked_at = state["looked_at"]
-        self._next_values = state["next_values"]
-        self.learner = loaded_tree(state["learner"], self.learner)
+        self.learning.load(state)
         for name, part in self._parts().items():
             part.load(state[name])
 
@@ -211,14 +206,7 @@ class Run:
 
     def _learn(self) -> None:
         """Takes one SGD step."""
-        size = self.settings.loop.learning_batch
-        sample = self.replay.sample(self.randomness.uniforms("replay", self.sgd_steps, size))
-        seen = np.asarray(self.rollout.observation, self._dtype)
-        self.learner, loss, values = self._learn_and_look(self.learner, sample, seen)
-        # The next rollout begins elsewhere.
-        self._looked_at = -1 if self.rollout.over else self.queries
-        self._next_values = values
-        self.sgd_steps += 1
+        loss = self.learning.learn(self.rollout, self.queries)
         require_finite("the loss", loss, self.queries)
         self.collecting.tally.loss(loss)
 

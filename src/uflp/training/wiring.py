@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 
-from uflp import masks
+from uflp import masks, spaces
 from uflp.collection import Actor, Ancestry, Demonstrations, Past, Rollout, Rule, Sources
 from uflp.collection.snapshots import history_of
 from uflp.memory import FrameReplay, History, MonteCarlo, Nothing, NStep, Replay, Targets, Value
@@ -18,6 +18,9 @@ from uflp.memory.parcels import FrameOutbox
 from uflp.memory.targets import Rows
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
+from uflp.training.ahead import LearningAhead, may_look_ahead
+from uflp.training.compiled import compiled
+from uflp.training.learning import Learning
 from uflp.training.pace import Pace, SamplesPerInsert, SgdPeriod
 from uflp.training.settings import LoopSettings, RunSettings
 from uflp.types import Transition, UsageError
@@ -139,6 +142,23 @@ def make_pace(loop: LoopSettings) -> Pace:
     if loop.samples_per_insert is None:
         return SgdPeriod(loop.queries_per_step, loop.least_replay)
     return SamplesPerInsert(loop.samples_per_insert, loop.learning_batch, loop.least_replay)
+
+
+def make_learning(
+    settings: RunSettings,
+    simulator: Simulator,
+    replay: Replay | FrameReplay,
+    randomness: Randomness,
+) -> Learning:
+    """Makes the agent, and what it learns by: ahead of the queries where that can be."""
+    loop, space = settings.loop, simulator.observation_space
+    dtype = spaces.layout(space)[1]
+    made = compiled(settings.learner, space, spaces.actions(simulator.action_space), replay.row)
+    if isinstance(replay, Replay) and may_look_ahead(settings, made[0]):
+        outcomes = simulator.outcomes()
+        if outcomes is not None:
+            return LearningAhead(*made, replay, randomness, outcomes, loop, dtype)
+    return Learning(*made, replay, randomness, size=loop.learning_batch, dtype=dtype)
 
 
 def make_actor(
