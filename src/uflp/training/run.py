@@ -105,7 +105,8 @@ class Run:
         """Runs until the budget is spent; yields a row of metrics after each evaluation.
 
         Args:
-            pause: called before each query, where the run is in a state that can be saved.
+            pause: called before a query whenever the run is in a state that can be saved, which it
+                is before each unless several were worked out at once.
         """
         loop = self.settings.loop
 
