@@ -17,8 +17,8 @@ from uflp.types import Outcomes, Transition
 
 def run_of(at_once: int, **values: Any) -> Run:
     values = {"size": 12, "queries": 2500, "queries_at_once": at_once, **values}
-    access = values.pop("access", "local")
-    return Run(resolve("deep-sea", agent="ddqn", access=access, overrides=values))
+    agent, access = values.pop("agent", "ddqn"), values.pop("access", "local")
+    return Run(resolve("deep-sea", agent=agent, access=access, overrides=values))
 
 
 def followed(run: Run) -> tuple[list[Transition], list[int | None], list[dict[str, Any]]]:
@@ -44,6 +44,7 @@ def followed(run: Run) -> tuple[list[Transition], list[int | None], list[dict[st
     [
         {},
         {"epsilon": 0.2},
+        {"agent": "dist-ddqn", "size": 8, "queries": 1500},
         # An evaluation in mid-rollout, and a replay that is overwritten and hands out its newest.
         {"eval_period": 130, "newest": 0.1, "replay_size": 300},
         {"access": "online", "epsilon": 0.5, "reward_clip": 0.0005, "discount": 0.0},

@@ -47,8 +47,8 @@ class LoopSettings:
         repeat_probability: probability that a random action is the rollout's last one once more.
         bonus_scale: c, the scale of the acting-time bonus or of the intrinsic reward.
         queries_at_once: queries of a rollout that are worked out together, at most, where the
-            simulator's outcomes are known beforehand and the agent is a `ddqn`: quicker, with the
-            same outcome.
+            simulator's outcomes are known beforehand and the agent has neither an ensemble nor a
+            bonus: quicker, with the same outcome.
         eval_period: queries between two evaluations.
         eval_episodes: episodes of an evaluation.
         target_return: what `queries_to_target` waits for; None waits for nothing.
