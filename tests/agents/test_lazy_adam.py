@@ -71,7 +71,7 @@ def batches(steps, scale, seed=0):
 @pytest.mark.parametrize("period", [4, 300])
 def test_as_near_to_float64_as_a_sweep_in_float32(scale, slack, period):
     start = np.random.default_rng(1).normal(size=(ROWS, WIDTH)).astype(np.float32)
-    table, clock = lazy_adam.start(jnp.array(start)), lazy_adam.start_clock(ROWS)
+    table, clock = lazy_adam.start_table(jnp.array(start)), lazy_adam.start_clock(ROWS)
     exact, exact_target = Float64Adam(start), start
     swept, moments = jnp.array(start), optax.adam(RATE).init(jnp.array(start))
     lazy_errors, swept_errors, target_errors = [], [], []
@@ -97,7 +97,7 @@ def test_as_near_to_float64_as_a_sweep_in_float32(scale, slack, period):
 def test_a_row_left_alone_for_long_goes_where_adam_takes_it():
     """Adam's corrections for its start change all the while that the row stands still."""
     start = np.ones((ROWS, WIDTH), np.float32)
-    table, clock = lazy_adam.start(jnp.array(start)), lazy_adam.start_clock(ROWS)
+    table, clock = lazy_adam.start_table(jnp.array(start)), lazy_adam.start_clock(ROWS)
     exact = Float64Adam(start)
     for step in range(2000):
         ids = np.full(BATCH, 0 if step < 3 else 1, np.int32)
@@ -130,7 +130,7 @@ def test_gradients_of_equal_rows_are_added_up():
 
 
 def test_the_target_is_saved_when_its_row_first_moves_on():
-    table, clock = lazy_adam.start(jnp.zeros((ROWS, WIDTH))), lazy_adam.start_clock(ROWS)
+    table, clock = lazy_adam.start_table(jnp.zeros((ROWS, WIDTH))), lazy_adam.start_clock(ROWS)
     ids, gradient = jnp.array([5]), jnp.ones((1, WIDTH))
     seen = []
     for _ in range(4):

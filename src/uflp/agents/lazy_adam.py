@@ -77,21 +77,13 @@ class _Way(NamedTuple):
 
 
 def start(values: jax.Array) -> jax.Array:
-    """Packs weights that have not moved yet, and of which the target is a copy.
-
-    Args:
-        values: [W], or the rows [N, W] of a table.
-
-    Returns:
-        [4 W] or [N, 4 W]: what `Weights` has of a row, end to end.
-    """
-    zeros = jnp.zeros_like(values)
-    return _packed(Weights(values, zeros, zeros, values))
+    """Returns weights [4, P] that have not moved yet, their target equal to them, as `Weights`."""
+    return jnp.stack(_unmoved(values))
 
 
-def weights(packed: jax.Array) -> Weights:
-    """Takes weights apart that were packed end to end."""
-    return Weights(*jnp.split(packed, 4, axis=-1))
+def start_table(values: jax.Array) -> jax.Array:
+    """Returns the table [N, 4 W] of the weights [N, W]: a row holds its `Weights` end to end."""
+    return jnp.concatenate(_unmoved(values), axis=1)
 
 
 def start_clock(rows: int) -> jax.Array:
@@ -134,20 +126,20 @@ def add_up(clock: jax.Array, ids: jax.Array, gradient: jax.Array) -> tuple[jax.A
 
 
 def adam(
-    packed: jax.Array, clock: jax.Array, gradient: jax.Array, rate: float, period: int | None
+    weights: jax.Array, clock: jax.Array, gradient: jax.Array, rate: float, period: int | None
 ) -> jax.Array:
-    """Returns weights [4 P] after one step of Adam, and of the target where its period is over.
+    """Returns weights [4, P] after one step of Adam, and of the target where its period is over.
 
     Args:
-        packed: of which each has a gradient at every step.
+        weights: of which each has a gradient at every step.
         clock: as it is before the step.
         gradient: [P].
         rate: step size.
         period: steps from one syncing of the target to the next; None never syncs.
     """
     step = clock[_STEP] + 1
-    moved = _moved(weights(packed), gradient, step, rate)
-    return _packed(moved._replace(target=_synced(moved.value, moved.target, step, period)))
+    moved = _moved(Weights(*weights), gradient, step, rate)
+    return jnp.stack(moved._replace(target=_synced(moved.value, moved.target, step, period)))
 
 
 def adam_rows(
@@ -171,7 +163,7 @@ def adam_rows(
     )
     moved = _moved(brought, gradient, clock[_STEP] + 1, rate)
     width = gradient.shape[1]
-    for place, part in enumerate(moved):  # Packed first, they would be copied once more.
+    for place, part in enumerate(moved):  # Put together first, they would be copied once more.
         table = table.at[ids, place * width : (place + 1) * width].set(part)
     return table
 
@@ -189,8 +181,9 @@ def tick(clock: jax.Array, ids: jax.Array, period: int | None) -> jax.Array:
     return clock.at[_ROWS + ids].set(step).at[:_ROWS].set(heads)
 
 
-def _packed(apart: Weights) -> jax.Array:
-    return jnp.concatenate(apart, axis=-1)
+def _unmoved(values: jax.Array) -> Weights:
+    zeros = jnp.zeros_like(values)
+    return Weights(values, zeros, zeros, values)
 
 
 def _synced(new: jax.Array, old: jax.Array, step: jax.Array, period: int | None) -> jax.Array:
@@ -199,7 +192,7 @@ def _synced(new: jax.Array, old: jax.Array, step: jax.Array, period: int | None)
 
 
 def _rows(table: jax.Array, ids: jax.Array) -> Weights:
-    return weights(_take(table, ids))
+    return Weights(*jnp.split(_take(table, ids), 4, axis=1))
 
 
 def _touched(clock: jax.Array, ids: jax.Array) -> jax.Array:
@@ -233,13 +226,13 @@ def _forward(rows: Weights, way: _Way, rate: float) -> jax.Array:
     return rows.value - rate * rows.mean * (way.total * (way.mean - bend) / reach)
 
 
-def _moved(apart: Weights, gradient: jax.Array, step: jax.Array, rate: float) -> Weights:
+def _moved(weights: Weights, gradient: jax.Array, step: jax.Array, rate: float) -> Weights:
     """Returns the weights after one step of Adam, the `step`-th; the target stays."""
-    mean = MEAN_DECAY * apart.mean + (1 - MEAN_DECAY) * gradient
-    square = SQUARE_DECAY * apart.square + (1 - SQUARE_DECAY) * jnp.square(gradient)
+    mean = MEAN_DECAY * weights.mean + (1 - MEAN_DECAY) * gradient
+    square = SQUARE_DECAY * weights.square + (1 - SQUARE_DECAY) * jnp.square(gradient)
     mean_bias, square_bias = _biases(step)
     change = rate * (mean / mean_bias) / (jnp.sqrt(square / square_bias) + EPSILON)
-    return Weights(apart.value - change, mean, square, apart.target)
+    return Weights(weights.value - change, mean, square, weights.target)
 
 
 def _biases(step: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from uflp.agents import lazy_adam
-from uflp.agents.lazy_adam import weights
+from uflp.agents.lazy_adam import Weights
 from uflp.agents.q_function import MEMBERS, Fitting, Loss, MemberStep, QFunction, QState
 from uflp.networks.mlp import init_mlp, mlp
 
@@ -22,8 +22,8 @@ class LookupMember(NamedTuple):
     """The first layer's kernel, and the rest.
 
     Attributes:
-        table: [N, 4 W], packed `lazy_adam.Weights` of each of N observations.
-        rest: [4 P], likewise of the first layer's bias and of the layers after it.
+        table: [N, 4 W], `lazy_adam.Weights` of each of N observations.
+        rest: [4, P], `lazy_adam.Weights` of the first layer's bias and of the layers after it.
     """
 
     table: jax.Array
@@ -55,22 +55,22 @@ def make_lookup(
 
     def init(key: jax.Array) -> QState:
         first, rest = draw(key)
-        member = LookupMember(lazy_adam.start(first), lazy_adam.start(rest))
+        member = LookupMember(lazy_adam.start_table(first), lazy_adam.start(rest))
         return QState(member, lazy_adam.start_clock(observations))
 
     def values(state: QState, ids: jax.Array) -> jax.Array:
         (table, rest), clock = state
-        return network(lazy_adam.current(table, clock, ids, rate), weights(rest).value)
+        return network(lazy_adam.current(table, clock, ids, rate), Weights(*rest).value)
 
     def target_values(state: QState, ids: jax.Array) -> jax.Array:
         (table, rest), clock = state
-        return network(lazy_adam.target(table, clock, ids, rate), weights(rest).target)
+        return network(lazy_adam.target(table, clock, ids, rate), Weights(*rest).target)
 
     def fit(state: QState, ids: jax.Array, loss: Loss) -> tuple[QState, jax.Array]:
         (table, rest), clock = state
         value, (of_rows, of_rest) = jax.value_and_grad(
             lambda rows, rest: loss(network(rows, rest)), argnums=(0, 1)
-        )(lazy_adam.current(table, clock, ids, rate), weights(rest).value)
+        )(lazy_adam.current(table, clock, ids, rate), Weights(*rest).value)
         summed, one = lazy_adam.add_up(clock, ids, of_rows)
         norm = jnp.sqrt(jnp.sum(jnp.square(summed)) + jnp.sum(jnp.square(of_rest)))
         scale = jnp.minimum(1.0, fitting.max_gradient_norm / norm)
