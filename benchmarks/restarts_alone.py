@@ -10,7 +10,7 @@ seen, drawn uniformly. From there it acts to the end of the episode in one of fo
     member      takes an untried action beside a tried one 4 times in 10, and where both are tried
                 does as the seeker 9 times in 10, as BootDDQN does by `benchmarks.seeking`
 
-Run as `python -m benchmarks.restarts_alone`, which takes a minute. It counts queries up to the
+Run as `python -m benchmarks.restarts_alone`, which takes two minutes. It counts queries up to the
 rewarded corner for twenty seeds, and fits to each the exponent of N.
 """
 
