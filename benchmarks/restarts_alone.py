@@ -87,6 +87,14 @@ def queries_to_corner(size: int, way: Way, rng: np.random.Generator) -> int:
     return queries
 
 
+def told(counted: np.ndarray) -> str:
+    """Puts queries [seeds, sizes] into words: their means, and the exponent with its error."""
+    exponents = np.polyfit(np.log(SIZES), np.log(counted.T), 1)[0]
+    error = np.std(exponents, ddof=1) / len(exponents) ** 0.5
+    means = ", ".join(f"{mean:,.0f}" for mean in counted.mean(axis=0))
+    return f"{means}; N^{np.mean(exponents):.2f} ± {error:.2f}"
+
+
 def main() -> None:
     with OUT.open("w", newline="") as file:
         writer = csv.writer(file)
@@ -103,10 +111,7 @@ def main() -> None:
             )
             for seed, size in np.ndindex(counted.shape):
                 writer.writerow((way.__name__, SIZES[size], SEEDS[seed], counted[seed, size]))
-            exponents = [np.polyfit(np.log(SIZES), np.log(row), 1)[0] for row in counted]
-            error = np.std(exponents, ddof=1) / len(SEEDS) ** 0.5
-            means = ", ".join(f"{mean:,.0f}" for mean in counted.mean(axis=0))
-            print(f"{way.__name__:9}{means}; N^{np.mean(exponents):.2f} ± {error:.2f}")
+            print(f"{way.__name__:9}{told(counted)}", flush=True)
 
 
 if __name__ == "__main__":

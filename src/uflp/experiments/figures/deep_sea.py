@@ -83,7 +83,7 @@ DEEP_SEA_FIGURES: Mapping[str, Figure] = {
         kind="scaling",
         scales=scales(
             smoke=_scaling(2, (3, 4, 5), queries=1500, members=4),
-            laptop=_scaling(5, (20, 30, 40, 50, 60), queries=200_000),
+            laptop=_scaling(10, (20, 30, 40, 50, 60), queries=200_000),
             paper=_scaling(10, (10, 20, 30, 40, 50, 60, 70, 80), queries=300_000),
         ),
     ),
