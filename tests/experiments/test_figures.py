@@ -126,12 +126,11 @@ def write(job, rows):
 def test_the_exponent_is_that_of_the_runs(tmp_path):
     plan = FIGURES["deep-sea-scaling"]
     jobs = plan.jobs("laptop", tmp_path)
-    scale = {seed: 3 + seed for seed in range(5)}
-    fabricate(jobs, lambda s: round(scale[s.seed] * s.simulator.size ** (2 + 0.1 * s.seed)))
+    fabricate(jobs, lambda s: round((3 + s.seed) * s.simulator.size ** (2 + 0.1 * s.seed)))
     exponent = fit_exponent(gather(plan, jobs))
-    assert exponent.seeds == 5
-    assert exponent.mean == pytest.approx(2.2, abs=1e-3)
-    assert 2.0 < exponent.low < 2.2 < exponent.high < 2.4
+    assert exponent.seeds == 10
+    assert exponent.mean == pytest.approx(2.45, abs=1e-3)
+    assert 2.0 < exponent.low < 2.45 < exponent.high < 2.9
 
 
 def test_runs_that_never_reach_the_target_do_not_count(tmp_path):
