@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import uflp
-from uflp.cli import app
+from uflp.cli import app, main
 from uflp.collection.lineage import Lineage, Segment
 from uflp.types import UsageError
 
@@ -131,6 +132,81 @@ def test_bad_folders_are_answered_with_a_sentence(tmp_path: Path, run: Path) -> 
     (tmp_path / "config.json").write_text(config.replace("ale-py=", "ale-py=0."))
     with pytest.raises(UsageError, match="was made with"):
         best_score(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("settings", "abc"), ("settings", None), ("seed", "one"), ("agent", 3)]
+)
+def test_a_damaged_record_is_answered_with_a_sentence(
+    key: str, value: Any, tmp_path: Path, run: Path
+) -> None:
+    from uflp.experiments.replay import best_score
+
+    config = json.loads((run / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, key: value}))
+    with pytest.raises(UsageError, match="is not the configuration of a run"):
+        best_score(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("out", "said"),
+    [
+        ("missing/x.gif", "there is no folder"),
+        ("x.txt", "a video ends in"),
+        ("", "a video ends in"),
+        ("folder.gif", "is a folder"),
+    ],
+)
+def test_a_film_that_cannot_be_written_is_refused_before_anything_is_played(
+    *, out: str, said: str, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    (tmp_path / "folder.gif").mkdir()
+    monkeypatch.setattr("uflp.experiments.replay.BestScore.play", lambda self: pytest.fail())
+    assert _command(monkeypatch, "replay", run, "--out", tmp_path / out) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.gif"]
+
+
+def test_a_verdict_stands_though_its_film_cannot_be_written(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    from PIL import Image
+
+    def full(*given: Any, **more: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    film = tmp_path / "x.gif"
+    film.write_bytes(b"the last one")
+    monkeypatch.setattr(Image.Image, "save", full)
+    assert _command(monkeypatch, "replay", run, "--out", film) == 2
+    told = capsys.readouterr()
+    assert told.out.startswith("verified") and "film" not in told.out
+    assert "x.gif cannot be written: No space left on device" in told.err
+    assert film.read_bytes() == b"the last one"
+    assert list(tmp_path.iterdir()) == [film]
+
+
+@pytest.mark.parametrize("suffix", [".gif", ".webp", ".png", ".GIF"])
+def test_films_are_of_the_kind_that_their_name_says(suffix: str, tmp_path: Path) -> None:
+    from PIL import Image
+
+    from uflp.report.film import write_film
+
+    path = tmp_path / f"film{suffix}"
+    screens = [np.full((4, 5, 3), shade, np.uint8) for shade in (0, 90, 200)]
+    assert write_film(path, screens, 0.1) == 3
+    with Image.open(path) as film:
+        assert film.format is not None and film.format.lower() == suffix[1:].lower()
+        assert (film.size, getattr(film, "n_frames", 1)) == ((10, 4), 3)
+
+
+def _command(monkeypatch: pytest.MonkeyPatch, *words: Any) -> Any:
+    """Calls the command line; returns its exit code."""
+    monkeypatch.setattr(sys, "argv", ["uflp", *map(str, words)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code
 
 
 def test_a_lineage_goes_on_from_its_state() -> None:

@@ -30,8 +30,21 @@ def crew(settings, *, shared, actors=2):
     return history, members
 
 
-def collect(collector, queries, made=0):
-    return collector.collect(Task(queries, made, 0, Parameters(), logs=True))
+def collect(collector, queries, made=0, rollouts=0):
+    return collector.collect(Task(queries, made, rollouts, Parameters(), logs=True))
+
+
+def note_draws(collector):
+    """Returns a dict that fills with what an actor draws first, by stream and number."""
+    randomness, draws = collector._rollout._randomness, {}
+    at = randomness.at
+
+    def noted(stream, number):
+        draws[stream, number] = at(stream, number).random()
+        return at(stream, number)
+
+    randomness.at = noted
+    return draws
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -140,11 +153,21 @@ def test_own_counts_are_no_business_of_others():
 
 def test_an_actor_that_came_back_draws_no_random_number_twice():
     settings = deep_sea(batch=4, stochastic=True)
-    _, (before, after) = crew(settings, shared=False)
-    chunk = collect(before, 60)
-    collect(after, 60, made=60)
+    # The same actor of the same run, in another process.
+    (_, (before, _)), (_, (after, _)) = (crew(settings, shared=False) for _ in range(2))
+    first, second = note_draws(before), note_draws(after)
+    died = collect(before, 60)
+    came_back = collect(after, 60, made=died.queries, rollouts=died.rollouts)
     assert after._collecting.queries == 120
-    assert chunk.queries == 60
+    for stream, begun, more in (
+        ("rollout", died.rollouts, came_back.rollouts),
+        ("act", died.queries, came_back.queries),
+    ):
+        numbers = [number for drawn, number in second if drawn == stream]
+        assert set(numbers) <= set(range(begun, begun + more)) and len(numbers) > 5
+    assert ("rollout", died.rollouts) in second and ("rollout", died.rollouts - 1) in first
+    assert not set(first) & set(second)
+    assert not set(first.values()) & set(second.values())
 
 
 def test_cells_are_known_by_name_between_actors():

@@ -44,6 +44,27 @@ def test_a_cluster_that_is_gone_is_one_sentence(tmp_path, capsys, monkeypatch):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("started", [False, True])
+def test_a_gpu_that_is_not_there_is_one_sentence(started, tmp_path, capsys, monkeypatch):
+    import ray
+
+    calls = []
+    monkeypatch.setattr(ray, "is_initialized", lambda: started)
+    monkeypatch.setattr(ray, "init", lambda **options: calls.append("init"))
+    monkeypatch.setattr(ray, "shutdown", lambda: calls.append("shutdown"))
+    monkeypatch.setattr(ray, "cluster_resources", lambda: {"CPU": 64.0})
+    monkeypatch.setattr("uflp.distributed.train.train_run", lambda *given, **more: calls.append(1))
+    words = ["train", "deep-sea", "--ray", "local", "--gpu-learner", "--out", str(tmp_path / "run")]
+    assert command(*words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "Ray finds 0 GPUs, and this run needs 1: leave out --gpu-learner" in line
+    assert calls == ([] if started else ["init", "shutdown"])
+    monkeypatch.setattr(ray, "cluster_resources", lambda: {"CPU": 64.0, "GPU": 1.0})
+    with connection.connected("local", 5, gpus=1):
+        calls.append("connected")
+    assert "connected" in calls
+
+
 def test_without_ray_there_is_the_line_to_type(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     assert command("train", "deep-sea", "--ray", "local", "--out", str(tmp_path / "run")) == 2

@@ -88,7 +88,7 @@ def test_queries_to_target_is_the_first_evaluation_to_reach_it() -> None:
 
 def test_probability_of_improvement_by_hand() -> None:
     # 3 beats 1 and 2; 1 ties with 1 and loses to 2: two and a half of four pairs.
-    assert statistics.probability_of_improvement([3, 1], [1, 2]) == 2.5 / 4
+    assert statistics.improvement_interval([3, 1], [1, 2]).mean == 2.5 / 4
 
 
 @given(VALUES, VALUES)
@@ -96,7 +96,7 @@ def test_probability_of_improvement_is_mann_whitneys(
     ours: list[float], theirs: list[float]
 ) -> None:
     oracle = stats.mannwhitneyu(ours, theirs).statistic / (len(ours) * len(theirs))
-    assert statistics.probability_of_improvement(ours, theirs) == pytest.approx(oracle)
+    assert statistics.improvement_interval(ours, theirs).mean == pytest.approx(oracle)
 
 
 def test_align_holds_goals_and_does_not_extend_what_was_cut() -> None:
@@ -160,8 +160,7 @@ def test_two_sided_intervals_by_enumeration() -> None:
 
 @given(VALUES, VALUES)
 def test_an_improvement_lies_in_its_interval(ours: list[float], theirs: list[float]) -> None:
-    mean, low, high = statistics.improvement_interval(ours, theirs)
-    assert mean == pytest.approx(statistics.probability_of_improvement(ours, theirs))
+    _, low, high = statistics.improvement_interval(ours, theirs)
     if min(len(ours), len(theirs)) > 1:
         assert 0 <= low <= high <= 1 + 1e-9
     else:

@@ -16,8 +16,8 @@ _FRAMES_A_SECOND = 60
 
 def replay(
     run: Annotated[Path, typer.Argument(help="a run folder of an Atari game")],
-    out: Annotated[Path | None, typer.Option(help="GIF to write  [default: RUN/best.gif]")] = None,
-    every: Annotated[int, typer.Option(help="frames of the game between two of the GIF")] = 8,
+    out: Annotated[Path | None, typer.Option(help="film to write  [default: RUN/best.gif]")] = None,
+    every: Annotated[int, typer.Option(help="frames of the game between two of the film")] = 8,
     as_json: AsJson = False,
 ) -> None:
     """Verify the best screen score of a run by playing its own actions from the start.
@@ -25,11 +25,13 @@ def replay(
     Ends with 1 if they give another score.
     """
     from uflp.experiments.replay import best_score
-    from uflp.report.film import write_gif
+    from uflp.report.film import check_film, write_film
 
     if every < 1:
         raise UsageError(f"--every must be at least 1, not {every}")
     best = best_score(run)
+    gif = out or run / "best.gif"
+    check_film(gif)
     scores: list[float] = [0.0]
     screens = []
     for number, (score, screen) in enumerate(best.play()):
@@ -45,11 +47,12 @@ def replay(
         "treasure_room_bug": best.simulator.by_bug(best.screen_score),
         "gif": None,
     }
-    if screens:
-        gif = out or run / "best.gif"
-        write_gif(gif, screens, every / _FRAMES_A_SECOND)
-        outcome["gif"] = str(gif)
-    print(_sentence(outcome))
+    try:
+        if screens:
+            write_film(gif, screens, every / _FRAMES_A_SECOND)
+            outcome["gif"] = str(gif)
+    finally:  # The verdict stands, whatever becomes of the film.
+        print(_sentence(outcome))
     if as_json:
         tell_json(outcome)
     if not outcome["verified"]:

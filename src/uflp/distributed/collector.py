@@ -23,6 +23,7 @@ from uflp.distributed.messages import Chunk, Task
 from uflp.distributed.naming import naming_of
 from uflp.distributed.notes import Notes
 from uflp.distributed.parameters import Values
+from uflp.distributed.replay import Receiver
 from uflp.memory.parcels import make_outbox
 from uflp.randomness import Randomness
 from uflp.state import State, number
@@ -45,7 +46,7 @@ class Collector:
         settings: RunSettings,
         index: int,
         history: Caller | None,
-        replay: Caller,
+        replay: Receiver,
         shared: bool,
         dictionary: bytes,
     ):

@@ -33,15 +33,17 @@ def require_ray() -> ModuleType:
 
 
 @contextlib.contextmanager
-def connected(address: str, processes: int) -> Iterator[None]:
+def connected(address: str, processes: int, gpus: int = 0) -> Iterator[None]:
     """Connects to Ray, or starts it, until the end of the block.
 
     Args:
         address: `local`, `auto`, or host:port.
         processes: how many the run will have.
+        gpus: how many of them need one.
     """
     ray = require_ray()
     if ray.is_initialized():  # Whoever did that also ends it.
+        _require_gpus(gpus)
         yield
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -72,9 +74,20 @@ def connected(address: str, processes: int) -> Iterator[None]:
                 "use fewer actors, or add machines"
             )
     try:
+        _require_gpus(gpus)
         yield
     finally:
         ray.shutdown()
+
+
+def _require_gpus(gpus: int) -> None:
+    """Refuses too few GPUs: Ray itself would wait for others without end."""
+    available = require_ray().cluster_resources().get("GPU", 0)
+    if available < gpus:
+        raise UsageError(
+            f"Ray finds {available:g} GPUs, and this run needs {gpus}: leave out --gpu-learner, "
+            "or add a machine that has one"
+        )
 
 
 def _probe(address: str) -> None:

@@ -31,6 +31,7 @@ class Evaluator:
             self._policy,
             self._settings.loop.eval_episodes,
             Randomness(self._settings.seed).at("evaluation", queries),
+            limit=self._settings.loop.eval_limit,
         )
         require_finite("the return of an evaluation", result.mean, queries)
         return result, os.getpid()

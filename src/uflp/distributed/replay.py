@@ -63,6 +63,16 @@ class ReplayShard:
         self._replay.load(state)
 
 
+class Receiver(Protocol):
+    """Where the actors' rows go."""
+
+    def tell(self, method: str, *arguments: Any) -> None:
+        """Calls a method of a shard without waiting for its end."""
+
+    def settle(self) -> None:
+        """Waits until the shards have all that they were sent."""
+
+
 class Sampler(Protocol):
     """Where the learner's samples come from."""
 
@@ -83,10 +93,6 @@ class Shards:
     def tell(self, method: str, *arguments: Any) -> None:
         """Calls a method of the next shard in turn."""
         self._callers[next(self._turns) % len(self._callers)].tell(method, *arguments)
-
-    def ask(self, method: str, *arguments: Any) -> Any:
-        """Calls a method of the next shard in turn, and returns its answer."""
-        return self._callers[next(self._turns) % len(self._callers)].ask(method, *arguments)
 
     def settle(self) -> None:
         """Waits until the shards have all that they were sent."""

@@ -50,7 +50,8 @@ def train(
     from uflp.distributed.crew import processes
     from uflp.distributed.run import ClusterRun
 
-    with connected(cluster.ray, processes(settings, fitted)), contextlib.ExitStack() as stack:
+    needed = processes(settings, fitted), int(cluster.gpu_learner)
+    with connected(cluster.ray, *needed), contextlib.ExitStack() as stack:
 
         def make(chosen: RunSettings) -> ClusterRun:
             run = ClusterRun(chosen, cluster, status)

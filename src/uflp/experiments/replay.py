@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from uflp.experiments.resolve import resolve
+from uflp.experiments.recorded import read_object, recorded
 from uflp.training.records import BEST, CONFIG
 from uflp.types import UsageError
 
@@ -37,34 +36,16 @@ class BestScore:
 
 def best_score(folder: Path) -> BestScore:
     """Reads the best screen score of a run folder; executes nothing that is in it."""
-    config = _config(folder)
-    settings = resolve(
-        config["preset"],
-        agent=config["agent"],
-        uncertainty=config["uncertainty"],
-        access=config["access"],
-        seed=config["seed"],
-        overrides=config["settings"],
-    )
+    settings, _ = recorded(folder)
     try:
         with np.load(folder / BEST, allow_pickle=False) as best:
             score, actions = float(best["screen_score"]), best["actions"].astype(np.uint8)
     except FileNotFoundError as error:
         raise UsageError(f"{folder} has no {BEST}: only Atari runs keep their actions") from error
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
         raise UsageError(f"{folder / BEST} is damaged: {error}") from error
     simulator = settings.simulator.make(settings.seed)
-    if simulator.stamp != config["simulator"]:
-        raise UsageError(
-            f"{folder} was made with {config['simulator']!r}, and this is {simulator.stamp!r}"
-        )
+    stamp = (read_object(folder / CONFIG) or {}).get("simulator")
+    if simulator.stamp != stamp:
+        raise UsageError(f"{folder} was made with {stamp!r}, and this is {simulator.stamp!r}")
     return BestScore(score, actions.tobytes(), simulator)
-
-
-def _config(folder: Path) -> dict[str, Any]:
-    keys = ("preset", "agent", "uncertainty", "access", "seed", "settings", "simulator")
-    try:
-        config = json.loads((folder / CONFIG).read_text())
-        return {key: config[key] for key in keys}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{folder} is not a run folder: its {CONFIG} cannot be read") from error

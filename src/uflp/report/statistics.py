@@ -110,17 +110,12 @@ def queries_to_target(curve: Curve, target: float) -> float:
     return float(reached[0]) if len(reached) else math.inf
 
 
-def probability_of_improvement(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> float:
+def improvement_interval(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Interval:
     """Returns the probability that a random seed of ours beats a random seed of theirs.
 
     All pairs are compared and a tie counts one half: the Mann-Whitney statistic over its maximum.
+    For its 95 % interval the seeds of both are resampled.
     """
-    x, y = np.asarray(ours)[:, None], np.asarray(theirs)[None, :]
-    return float(np.mean((x > y) + 0.5 * (x == y)))
-
-
-def improvement_interval(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Interval:
-    """Returns the probability of improvement with its 95 % interval, seeds of both resampled."""
     x, y = np.asarray(ours, np.float64)[:, None], np.asarray(theirs, np.float64)[None, :]
     return _pairs_interval((x > y) + 0.5 * (x == y))
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uflp.files import replacing
 from uflp.types import UsageError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 SUFFIXES = (".gif", ".webp", ".png")
 _FRAMES = 400
@@ -18,6 +23,24 @@ def check_video(path: Path) -> None:
     """Refuses a file that could not be written as a moving picture."""
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"a video ends in {', '.join(SUFFIXES)}, and {path} does not")
+
+
+def write_video(path: Path, images: Sequence[Image], milliseconds: int) -> None:
+    """Writes pictures, in one piece, as a file that shows them again and again.
+
+    Args:
+        path: of the file; its suffix says of which kind.
+        images: in order.
+        milliseconds: how long each is shown.
+    """
+    first, *others = images
+    kind = path.suffix.removeprefix(".").upper()
+    times = {"duration": milliseconds, "loop": 0}
+    try:
+        with replacing(path) as temporary, temporary.open("wb") as file:
+            first.save(file, kind, save_all=True, append_images=others, **times)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 class Recorder:
@@ -46,12 +69,11 @@ class Recorder:
         from PIL import Image
 
         check_video(path)
-        first, *others = [Image.fromarray(frame) for frame in self.frames]
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            first.save(path, save_all=True, append_images=others, duration=_MILLISECONDS, loop=0)
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror or error}") from error
+        write_video(path, [Image.fromarray(frame) for frame in self.frames], _MILLISECONDS)
 
 
 def _picture(simulator: Any) -> np.ndarray:
