@@ -9,10 +9,11 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from stable_baselines3 import DQN, PPO
+from gymnasium import spaces
+from stable_baselines3 import DQN, PPO, TD3, HerReplayBuffer
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.env_util import make_vec_env
-from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecFrameStack
 
 import uflp
 from uflp.simulators.deep_sea import DeepSea
@@ -82,6 +83,108 @@ def test_an_injected_transition_is_stored_as_it_was() -> None:
             float(step.terminated),
         )
         assert row in stored
+
+
+class Marked(gymnasium.Env[Any, Any]):
+    """An episode of eight steps, whose time is in every part of the observation."""
+
+    def __init__(self, observation_space: Any, action_space: Any = None):
+        self.observation_space = observation_space
+        self.action_space = action_space or spaces.Discrete(2)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.time = 0
+        return self.seen(self.observation_space), {}
+
+    def step(self, action: Any) -> Any:
+        self.time += 1
+        reward = float(np.sum(action))
+        return self.seen(self.observation_space), reward, False, self.time == 8, {}
+
+    def seen(self, space: Any) -> Any:
+        if isinstance(space, spaces.Dict):
+            return {name: self.seen(part) for name, part in space.items()}
+        observation = np.full(space.shape, self.time, space.dtype)
+        observation[0] += 20  # which tells images from transposed ones
+        return observation
+
+
+VECTOR, IMAGE = spaces.Box(0, 99, (3,), np.float32), spaces.Box(0, 255, (40, 36, 3), np.uint8)
+
+
+def marked(*space: Any) -> Any:
+    return uflp.LocalAccess(Marked(*space), p_init=0.1, first_action="forced", seed=0)
+
+
+def test_injected_actions_are_scaled_like_those_of_the_agent() -> None:
+    """The reward is the action, so that each one can be told from what is beside it."""
+    inject = InjectTransitions()
+    agent = TD3(
+        *("MlpPolicy", marked(VECTOR, spaces.Box(0, 10, (1,), np.float32))),
+        **{"buffer_size": 500, "learning_starts": 10_000, "device": "cpu", "seed": 0},
+    )
+    agent.learn(60, callback=inject)
+    buffer = agent.replay_buffer
+    assert inject.injected > 3
+    actions = buffer.actions[: buffer.pos, 0, 0]
+    np.testing.assert_allclose(actions, buffer.rewards[: buffer.pos, 0] / 5 - 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("space", [IMAGE, spaces.Dict({"far": VECTOR, "near": IMAGE})])
+def test_images_and_observations_with_parts_are_injected_as_the_agent_sees_them(
+    space: Any,
+) -> None:
+    policy = "MultiInputPolicy" if isinstance(space, spaces.Dict) else "CnnPolicy"
+    envs = make_vec_env(lambda: marked(space), 2)
+    agent = DQN(policy, envs, buffer_size=200, learning_starts=10_000, device="cpu", seed=0)
+    inject = InjectTransitions()
+    agent.learn(80, callback=inject)
+    buffer: Any = agent.replay_buffer
+    assert inject.injected > 5
+    for held, step in ((buffer.observations, 0), (buffer.next_observations, 1)):
+        images = (held["near"] if isinstance(held, dict) else held)[: buffer.pos]
+        times = images[:, :, 0, 1, 0]
+        assert images.shape[2:] == (3, 40, 36) and times.min() == step
+        assert (images[:, :, :, 0] == times[:, :, None, None] + 20).all()
+        assert (images[:, :, :, 1:] == times[:, :, None, None, None]).all()
+        if isinstance(held, dict):
+            assert (held["far"][: buffer.pos, :, 1] == times).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (
+            {
+                "optimize_memory_usage": True,
+                "replay_buffer_kwargs": {"handle_timeout_termination": False},
+            },
+            "ReplayBuffer",
+        ),
+        ({"n_steps": 3}, "NStepReplayBuffer"),
+    ],
+)
+def test_buffers_that_read_neighbours_are_refused(options: Any, name: str) -> None:
+    agent = DQN("MlpPolicy", deep_sea(), buffer_size=500, device="cpu", **options)
+    with pytest.raises(UsageError, match=rf'{name} takes neighbouring.*first_action="free"'):
+        agent.learn(8, callback=InjectTransitions())
+
+
+def test_hindsight_is_refused() -> None:
+    goals = spaces.Dict(dict.fromkeys(("observation", "achieved_goal", "desired_goal"), VECTOR))
+    agent = DQN(
+        *("MultiInputPolicy", marked(goals)),
+        **{"buffer_size": 500, "device": "cpu", "replay_buffer_class": HerReplayBuffer},
+    )
+    with pytest.raises(UsageError, match="HerReplayBuffer takes neighbouring"):
+        agent.learn(8, callback=InjectTransitions())
+
+
+def test_layers_that_reshape_observations_outside_are_refused() -> None:
+    agent = small_dqn(VecFrameStack(make_vec_env(lambda: marked(VECTOR), 1), 2))
+    with pytest.raises(UsageError, match=r"VecFrameStack reshapes.*inside LocalAccess"):
+        agent.learn(8, callback=InjectTransitions())
 
 
 def test_agents_without_a_replay_buffer_are_told_what_to_do() -> None:

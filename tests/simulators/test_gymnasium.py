@@ -82,6 +82,28 @@ class SavesItself(Uncopied):
         self.inner.box[0], self.time = state["place"], state["time"]
 
 
+class AdaptsC(Drift):
+    """Is no wrapper, and what it calls its env is an object in C."""
+
+    def __init__(self) -> None:
+        self.env: Any = bytearray(3)
+
+
+class AdaptsDrift(Drift):
+    """Its noise is that of another environment, which a fresh restore must leave alone, too."""
+
+    def __init__(self) -> None:
+        self.env = Drift()
+        self.env.reset(seed=0)  # its generator is made when first asked for
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return self.env.reset(seed=seed)
+
+    def step(self, action: int) -> Any:
+        return self.env.step(action)
+
+
 def simulator_of(env: Any, strategy: str = "auto") -> GymnasiumSimulator:
     return GymnasiumSimulator(wrappers.TimeLimit(env, 25), strategy=strategy)
 
@@ -96,6 +118,10 @@ def simulator_of(env: Any, strategy: str = "auto") -> GymnasiumSimulator:
         (CopiesOnly, "replay"),
         (SavesItself, "native"),
         (SavesItself, "replay"),
+        (AdaptsC, "copy"),
+        (AdaptsC, "replay"),
+        (AdaptsDrift, "copy"),
+        (AdaptsDrift, "replay"),
     ],
 )
 def test_every_strategy_keeps_every_promise(env: Any, strategy: str) -> None:
@@ -233,3 +259,21 @@ def test_it_looks_like_the_environment_it_holds() -> None:
 def test_bad_input_is_refused(attempt: Any, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
         attempt()
+
+
+class InPlace(Drift):
+    """Writes each observation into the array that it gave out before."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return self.place, {}
+
+    def step(self, action: int) -> Any:
+        self.place += 1
+        return self.place, 1.0, False, False, {}
+
+
+def test_what_was_seen_stays_when_an_environment_writes_into_its_observation() -> None:
+    simulator = GymnasiumSimulator(InPlace())
+    seen = [simulator.reset(seed=0)[0], *(simulator.step(0)[0] for _ in range(3))]
+    assert [float(observation[0]) for observation in seen] == [0, 1, 2, 3]

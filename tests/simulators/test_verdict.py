@@ -16,7 +16,7 @@ from uflp.cli import app
 from uflp.simulators.bsuite import Bsuite
 from uflp.simulators.gymnasium import Gymnasium
 from uflp.simulators.naming import named
-from uflp.simulators.verdict import glance, judge
+from uflp.simulators.verdict import _differences, glance, judge
 from uflp.types import UsageError
 
 ELSEWHERE = [0]
@@ -99,6 +99,25 @@ class Failing(Counter):
         raise OSError("the robot does not answer")
 
 
+class Unseeded(Counter):
+    """Its reset takes no seed."""
+
+    def reset(self) -> Any:
+        return super().reset()
+
+
+class Unsaved(Counter):
+    """Can be saved after the first reset, which has no seed, and not after one with seed 0."""
+
+    def get_state(self) -> int:
+        if self.np_random_seed == 0:
+            raise OSError("the disk is full")
+        return self.count
+
+    def set_state(self, state: int) -> None:
+        self.count = state
+
+
 def raises() -> Any:
     raise RuntimeError("the license server is down")
 
@@ -114,6 +133,9 @@ def test_names_become_settings() -> None:
     ("name", "message"),
     [
         ("deep-see", "did you mean 'deep-sea'"),
+        ("deep-sea/20", "deep-sea has no ids.* --set size=20"),
+        ("deep-sea:20", "deep-sea has no ids.* --set size=20"),
+        ("swingup:3", "swingup has no ids.* --set height_threshold=3"),
         ("no_such_module:make", "there is no module 'no_such_module'"),
         (f"{__name__}:nothing", "has no function 'nothing'"),
     ],
@@ -156,6 +178,25 @@ def test_what_is_broken_is_named_with_where_it_comes_from(
     assert reason in verdict.reason
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("Unseeded", "reset with seed and options, as Gymnasium has it, raised TypeError"),
+        ("Unsaved", "saving raised OSError: the disk is full"),
+    ],
+)
+def test_what_cannot_be_reset_or_saved_is_refused_with_the_reason(name: str, reason: str) -> None:
+    verdict = judge(named(f"{__name__}:{name}"), steps=20)
+    assert verdict.outcome == "refused" and reason in verdict.reason
+
+
+def test_differences_are_told_in_the_order_of_the_attributes() -> None:
+    names = [*"hgfedcba"]
+    one: dict[str, int] = dict.fromkeys(names, 0)
+    two = dict.fromkeys([*reversed(names), "new"], 1)
+    assert [*_differences(one, two, "")] == [f".{name}" for name in [*names, "new"]]
+
+
 def test_a_glance_sees_what_does_not_go_back() -> None:
     assert glance(named(f"{__name__}:Counter")) == ""
     assert "12 steps after a reset: observation 0 " in glance(named(f"{__name__}:Outside"))
@@ -173,6 +214,7 @@ def test_a_glance_sees_what_does_not_go_back() -> None:
         ([f"{__name__}:Forgets"], 1, "the first attribute that a restore leaves different"),
         ([f"{__name__}:Forgets", "--strategy", "attributes"], 0, "saved by strategy: attributes"),
         ([f"{__name__}:Counter", "--strategy", "native"], 1, "refused"),
+        ([f"{__name__}:Unseeded"], 1, "unexpected keyword argument 'seed'"),
     ],
 )
 def test_the_command_says_it_and_ends_with_a_code(words: Any, code: int, said: str) -> None:

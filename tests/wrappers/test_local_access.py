@@ -327,6 +327,8 @@ def test_gymnasium_finds_nothing_wrong_with_it() -> None:
         ({"p_init": 1.5}, "p_init must lie in"),
         ({"batch": 0}, "batch must be at least 1"),
         ({"first_action": "maybe"}, "first_action is 'free' or 'forced'"),
+        ({"restart": "pairs"}, "restart is 'pair', 'state' or None, not 'pairs'"),
+        ({"seed": -1}, "seed must not be negative, not -1"),
         ({"uncertainty": "count"}, "did you mean 'counts'"),
         ({"uncertainty": "ensemble-std"}, "choose counts, covariance"),
         ({"bin": 3}, "counts has no such setting"),
@@ -338,6 +340,16 @@ def test_gymnasium_finds_nothing_wrong_with_it() -> None:
 def test_bad_input_is_refused(options: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         LocalAccess(corridor(), **options)
+
+
+def test_a_vector_of_environments_is_refused_with_what_works() -> None:
+    with pytest.raises(UsageError, match="wrap each one by itself"):
+        LocalAccess(gymnasium.make_vec("CartPole-v1", 2))  # type: ignore[arg-type]
+
+
+def test_a_reset_refuses_a_negative_seed() -> None:
+    with pytest.raises(UsageError, match="seed must not be negative"):
+        LocalAccess(corridor()).reset(seed=-1)
 
 
 def test_pairs_of_actions_without_numbers_are_refused_with_what_works() -> None:

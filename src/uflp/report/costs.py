@@ -20,10 +20,13 @@ def cost_words(group: Group, costs: Costs) -> str:
         float(run.metrics["wall_seconds"][-1]) for run in group.runs
     )
     held = max(int(run.metrics["history_size"][-1]) for run in group.runs)
+    size = f"of {costs.nbytes:,.0f} bytes, {_size(held * costs.nbytes)}"
+    if not costs.nbytes:
+        size = "that are copies in this process, whose size is not known"
     return (
         f"Going back took about {100 * share:.2g} % of the local runs' time "
         f"({1e6 * costs.save:.2g} µs a save, {1e6 * costs.restore:.2g} µs a restore); the history "
-        f"held up to {held:,} snapshots of {costs.nbytes:,.0f} bytes, {_size(held * costs.nbytes)}."
+        f"held up to {held:,} snapshots {size}."
     )
 
 

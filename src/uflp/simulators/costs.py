@@ -21,7 +21,7 @@ class Costs(NamedTuple):
     Attributes:
         save: seconds.
         restore: seconds.
-        nbytes: bytes of a snapshot's data, on average.
+        nbytes: bytes of a snapshot's data, on average; 0 where it is no bytes but a copy.
     """
 
     save: float
@@ -41,7 +41,7 @@ def measure(simulator: Simulator) -> Costs:
         for snapshot in snapshots:
             simulator.restore(snapshot)
         restoring.append((time.perf_counter() - started) / len(snapshots))
-        sizes += [len(snapshot.data) for snapshot in snapshots]
+        sizes += [len(snapshot.data) if simulator.portable else 0 for snapshot in snapshots]
     return Costs(statistics.median(saving), statistics.median(restoring), statistics.mean(sizes))
 
 

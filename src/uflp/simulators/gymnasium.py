@@ -13,7 +13,7 @@ from uflp.registry import unknown
 from uflp.simulators import attributes
 from uflp.simulators.attribute_reader import UnreadableError
 from uflp.simulators.base import Simulator, SnapshotError, UnsavableError
-from uflp.simulators.scene import Scene
+from uflp.simulators.scene import Scene, copied
 from uflp.simulators.strategies import STRATEGIES, Copy, Replay, Strategy
 from uflp.types import UsageError
 
@@ -140,12 +140,12 @@ class GymnasiumSimulator(Simulator):
     def _reset(self, seed: int | None) -> tuple[Any, dict[str, Any]]:
         observation, info = self.strategy.reset(seed, self._options)
         self._scene.see(observation, info)
-        return observation, info
+        return copied(observation), info
 
     def _step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self._take(action)
         self._scene.see(observation, info)
-        return observation, float(reward), bool(terminated), bool(truncated), info
+        return copied(observation), float(reward), bool(terminated), bool(truncated), info
 
     def _save(self) -> Any:
         return self.strategy.save()

@@ -35,7 +35,13 @@ def parse(name: str) -> tuple[Any, dict[str, Any]]:
     kind, *rest = re.split("[:/]", name, maxsplit=1)
     if rest and kind in SIMULATORS:
         settings = SIMULATORS[kind]
-        return settings, {dataclasses.fields(settings)[0].name: rest[0]}
+        first = dataclasses.fields(settings)[0]
+        if first.type not in (str, "str"):
+            raise UsageError(
+                f"{kind} has no ids, and {name} names one: call it {kind}, and set what it has "
+                f"where a run is made, such as --set {first.name}={rest[0]}"
+            )
+        return settings, {first.name: rest[0]}
     if ":" in name:
         return Own, {"factory": name}
     forms = [

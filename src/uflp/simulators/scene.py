@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import gymnasium
 import numpy as np
 
 from uflp.simulators import attribute_reader as reading
@@ -28,8 +29,8 @@ class Scene:
 
     def see(self, observation: Any, info: Mapping[str, Any]) -> None:
         """Keeps what a step or a reset gave."""
-        plain = type(observation) is np.ndarray and not observation.dtype.hasobject
-        self.observation = observation.copy() if plain else copy.deepcopy(observation)
+        own = copied(observation)
+        self.observation = copy.deepcopy(observation) if own is observation else own
         mask = info.get("action_mask")
         self.mask = copy.deepcopy(mask)
 
@@ -39,11 +40,20 @@ class Scene:
         return copy.deepcopy(self.observation), info
 
 
+def copied(observation: Any) -> Any:
+    """Returns a copy of an array, which an environment may write its next observation into.
+
+    Anything else is returned as it is.
+    """
+    plain = type(observation) is np.ndarray and not observation.dtype.hasobject
+    return observation.copy() if plain else observation
+
+
 def layers(scene: Scene) -> Iterator[Any]:
     """Yields the scene, the wrappers from outside in, and the bare environment."""
     yield scene
     layer = scene.env
-    while layer is not None:
+    while isinstance(layer, gymnasium.Env):  # an adapter may call anything its env
         yield layer
         layer = vars(layer).get("env")
 

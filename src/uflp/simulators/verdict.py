@@ -47,12 +47,11 @@ def judge(settings: Any, *, steps: int = 200, seed: int = 0) -> Verdict:
 
     try:
         simulator = make()
+        data = _first_data(simulator, seed)
     except UnsavableError as error:
         return Verdict("refused", reason=str(error))
     strategy = getattr(simulator, "strategy", None)
     strategy = "its own" if strategy is None else strategy.name
-    simulator.reset(seed=seed)
-    data = simulator.save().data
     nbytes = len(data) if simulator.portable else 0
     findings = tuple(contract.check(make, steps=steps, seed=seed))
     if not findings:
@@ -81,6 +80,19 @@ def glance(settings: Any, *, steps: int = 24, seed: int = 0) -> str:
         raise
     except Exception:
         return ""
+
+
+def _first_data(simulator: Simulator, seed: int) -> Any:
+    """Returns the data of a snapshot right after a seeded reset, or says why there is none."""
+    attempt = "reset with seed and options, as Gymnasium has it,"
+    try:
+        simulator.reset(seed=seed)
+        attempt = "saving"
+        return simulator.save().data
+    except UsageError:
+        raise
+    except Exception as error:  # an environment is anybody's code
+        raise UnsavableError(f"{attempt} raised {type(error).__name__}: {error}") from error
 
 
 def _origin(course: Course, findings: tuple[Finding, ...]) -> str:
@@ -130,7 +142,7 @@ class _Lenient(Reader):
 def _differences(one: Any, two: Any, path: str) -> Iterator[str]:
     """Yields the paths at which two encoded values differ."""
     if isinstance(one, dict) and isinstance(two, dict):
-        for name in one.keys() | two.keys():
+        for name in {**one, **two}:  # a union of sets would have another order in each process
             yield from _differences(one.get(name), two.get(name), f"{path}.{name}")
     elif isinstance(one, list) and isinstance(two, list) and one[:1] == two[:1] == ["object"]:
         yield from _differences(one[3], two[3], path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import gymnasium
 import numpy as np
@@ -81,17 +81,19 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
             raise UsageError(f"p_init must lie in [0, 1], not {p_init}")
         if first_action not in ("free", "forced"):
             raise UsageError(f"first_action is 'free' or 'forced', not {first_action!r}")
+        if restart not in (None, *get_args(Kind)):
+            raise UsageError(f"restart is 'pair', 'state' or None, not {restart!r}")
         for name, value in (("batch", batch), ("checkpoint_period", checkpoint_period)):
             if value is not None and value < 1:
                 raise UsageError(f"{name} must be at least 1 or None, not {value}")
-        self._make = None if isinstance(env, gymnasium.Env) else env
+        self._make = None if isinstance(env, gymnasium.Env) or not callable(env) else env
         made: Any = env if self._make is None else self._make()
         if not isinstance(made, Simulator):
             made = GymnasiumSimulator(made, strategy=strategy)
         simulator: Simulator = made
         super().__init__(simulator)
         self._simulator: Simulator = simulator
-        self._rng = np.random.default_rng(seed)
+        self._rng = _generator(seed)
         self._p_init = p_init
         self._forced = first_action == "forced"
         self._period = checkpoint_period or (1 if simulator.snapshot_width else None)
@@ -134,7 +136,7 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Begins an episode; with a seed, always at the initial-state distribution."""
         if seed is not None:
-            self._rng = np.random.default_rng(seed)
+            self._rng = _generator(seed)
         for _ in range(_PATIENCE if seed is None and len(self.memory.history) else 0):
             if self._rng.random() <= self._p_init:
                 break
@@ -236,3 +238,9 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
             return number + self._first
         self.action_space.seed(int(self._rng.integers(2**31)))
         return self.action_space.sample()
+
+
+def _generator(seed: int | None) -> np.random.Generator:
+    if seed is not None and seed < 0:
+        raise UsageError(f"seed must not be negative, not {seed}")
+    return np.random.default_rng(seed)

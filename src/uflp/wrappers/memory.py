@@ -46,7 +46,7 @@ class LocalMemory:
         self._flatten = not isinstance(
             self._space, gymnasium.spaces.Box | gymnasium.spaces.Discrete
         )
-        counted = spaces.ids(simulator.action_space)
+        counted = spaces.count(simulator.action_space)
         numbered = counted is not None
         self.actions = counted or 1
         if restart == "pair" and not numbered:
