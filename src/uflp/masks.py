@@ -19,7 +19,7 @@ def read(info: Mapping[str, Any], space: gymnasium.Space[Any]) -> np.ndarray:
     if "action_mask" not in info:
         raise ValueError("a state's info has no action_mask, where others had one")
     mask = np.asarray(info["action_mask"]) != 0
-    if mask.shape != (spaces.ids(space),):
+    if mask.shape != (spaces.count(space),):
         raise ValueError(f"an action_mask of shape {mask.shape} does not fit the actions {space}")
     if not mask.any():
         raise ValueError("a state's action_mask allows no action, and the episode goes on")

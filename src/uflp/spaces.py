@@ -10,10 +10,10 @@ from uflp.types import UsageError
 
 def layout(space: gymnasium.Space) -> tuple[tuple[int, ...], np.dtype]:
     """Returns the shape and type in which one observation is stored."""
-    if isinstance(space, gymnasium.spaces.Discrete):
+    if ids(space) is not None:
         return (), np.dtype(np.int32)
     if isinstance(space, gymnasium.spaces.Box):
-        return space.shape, np.dtype(np.float32 if space.dtype == np.float64 else space.dtype)
+        return space.shape, _stored(np.dtype(space.dtype))
     raise UsageError(f"observations of {space} cannot be learned from: use a Box or a Discrete")
 
 
@@ -28,8 +28,28 @@ def actions(space: gymnasium.Space) -> int:
 
 
 def ids(space: gymnasium.Space) -> int | None:
-    """Returns how many different observations there are where they are 0, 1, …, else None."""
+    """Returns how many different observations there are where they are 0, 1, …, else None.
+
+    Numbers that begin elsewhere are refused, since they would be taken for others.
+    """
+    if isinstance(space, gymnasium.spaces.Discrete) and space.start != 0:
+        raise UsageError(
+            f"observations of {space} begin at {space.start}: let them begin at 0, with "
+            "gymnasium.wrappers.TransformObservation"
+        )
+    return count(space)
+
+
+def count(space: gymnasium.Space) -> int | None:
+    """Returns how many elements a space has where they are numbered, else None."""
     return int(space.n) if isinstance(space, gymnasium.spaces.Discrete) else None
+
+
+def _stored(kind: np.dtype) -> np.dtype:
+    """Returns what numbers of a type are stored as: a type that JAX has, too, as it is set up."""
+    if kind == np.bool_:
+        return np.dtype(np.uint8)
+    return np.dtype(np.float32) if kind.itemsize > 4 else kind
 
 
 def channel_axis(space: gymnasium.Space) -> int | None:

@@ -14,7 +14,7 @@ from uflp.collection import search
 from uflp.collection.rules.uncertainty import UncertaintyFirst
 from uflp.collection.search import Bounds, Scan
 from uflp.memory import History
-from uflp.types import Snapshot
+from uflp.types import RunError, Snapshot
 from uflp.uncertainty import Uncertainty
 from uflp.uncertainty.counts import Counts
 from uflp.uncertainty.covariance import Covariance
@@ -321,3 +321,8 @@ def test_a_loaded_search_draws_like_the_saved_one(
         scores[history.keys(np.array(found[:1]))] -= 0.5
         for one in (saved, loaded):
             one.added(history.newest, int(history.keys(np.array([history.newest]))[0]))
+
+
+def test_what_is_not_a_number_is_told_instead_of_compared() -> None:
+    with pytest.raises(RunError, match="not a number: the agent has diverged"):
+        search.argmax(np.array([1.0, np.nan]), np.random.default_rng(0))

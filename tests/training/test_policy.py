@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from probes import Corridor
 from resuming import small
 
 import uflp
 from uflp import cli
 from uflp.experiments.trained import export
 from uflp.simulators import SIMULATORS
+from uflp.training.evaluation import evaluate
 from uflp.training.interruption import Interrupted
 from uflp.training.run import Run
 from uflp.training.train import train
@@ -113,3 +115,28 @@ def test_pictures_differ_from_state_to_state(name: str) -> None:
     assert first.dtype == np.uint8 and first.shape == second.shape
     assert first.shape[2] == 3
     assert (first != second).any()
+
+
+def test_an_agent_that_does_not_learn_acts_by_chance(tmp_path: Path) -> None:
+    """Also where it is told to be greedy."""
+    train(small("deep-sea", "random", "counts", epsilon=0.0), out=tmp_path / "run")
+    policy = uflp.load(tmp_path / "run")
+    assert {policy.act(0) for _ in range(50)} == {0, 1}
+    assert {policy.act(0, mask=[0, 1]) for _ in range(20)} == {1}
+    assert policy.evaluate(20).std > 0
+    actor = Run(small("deep-sea", "random", "counts", epsilon=0.0)).rollout._actor
+    assert {actor.act(0, 0, query) for query in range(50)} == {0, 1}
+
+
+def test_an_evaluation_ends_where_the_simulator_sets_no_limit() -> None:
+    """Nothing but action 1 leads out of the corridor."""
+    corridor = Corridor(step_reward=1.0).make(0)
+    rng = np.random.default_rng(0)
+    assert evaluate(corridor, lambda *_: 0, 2, rng, limit=7) == (7.0, 0.0, 2)
+    assert len(corridor.called("step")) == 14
+
+
+def test_whole_returns_are_learned_from_as_they_are() -> None:
+    for more in ({"n_step": 3}, {"reward_clip": 1.0}):
+        with pytest.raises(UsageError, match="pi learns from whole returns"):
+            Run(small("deep-sea", "pi", "counts", **more))

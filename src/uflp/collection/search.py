@@ -12,6 +12,7 @@ import numpy as np
 
 from uflp.memory import History
 from uflp.state import State, StateError, Stateful, array
+from uflp.types import RunError
 from uflp.uncertainty.base import Uncertainty
 
 Score = Callable[[np.ndarray], np.ndarray]
@@ -226,7 +227,10 @@ class Bounds:
 
 def argmax(values: np.ndarray, rng: np.random.Generator) -> int:
     """Returns the place of a highest value, each of several equally likely."""
-    best = np.flatnonzero(values == values.max())
+    highest = values.max()
+    if np.isnan(highest):
+        raise RunError("the uncertainty of a saved state is not a number: the agent has diverged")
+    best = np.flatnonzero(values == highest)
     return int(best[0] if len(best) == 1 else best[rng.integers(len(best))])
 
 

@@ -34,7 +34,7 @@ AGENTS = {
         "random",
         "greedy",
         "random actions, no learning: what restarts do alone",
-        {"epsilon": 1.0, "replay_size": 1, "learning_batch": 1, "min_replay": None},
+        {"replay_size": 1, "learning_batch": 1, "min_replay": None},
     ),
     "pi": NamedAgent("pi", "greedy", "policy iteration on Monte Carlo returns"),
     "pi-bonus": NamedAgent("pi", "bonus", "policy iteration that acts on Q + c·u"),

@@ -38,22 +38,33 @@ def evaluate(
     episodes: int,
     rng: np.random.Generator,
     watch: Watch | None = None,
+    limit: int | None = None,
 ) -> Evaluation:
-    """Plays episodes, and sums up their returns."""
+    """Plays episodes, and sums up their returns.
+
+    Args:
+        simulator: to play in.
+        policy: chooses actions.
+        episodes: how many.
+        rng: of the simulator's seeds, and of chance in the policy.
+        watch: called with the simulator at every state.
+        limit: steps after which an episode is cut short; None plays to the end.
+    """
     watch = watch or (lambda simulator: None)
     returns = np.zeros(episodes)
     for episode in range(episodes):
         with _told():
             observation, _ = simulator.reset(seed=int(rng.integers(2**32)))
         watch(simulator)
-        over = False
-        while not over:
+        over, steps = False, 0
+        while not over and steps != limit:
             action = policy(observation, simulator.mask, rng)
             with _told():
                 observation, reward, terminated, truncated, _ = simulator.step(action)
             watch(simulator)
             returns[episode] += reward
             over = terminated or truncated
+            steps += 1
     return Evaluation(float(returns.mean()), float(returns.std()), episodes)
 
 

@@ -23,6 +23,8 @@ from uflp.types import UsageError
 class Policy:
     """Acts greedily on the mean of the ensemble's action values, without bonus or chance.
 
+    An agent that does not learn has no such values, and acts by chance alone.
+
     Attributes:
         settings: of the run that trained it.
         queries: how many queries it was trained for.
@@ -43,6 +45,7 @@ class Policy:
         self._agent = settings.learner.make(self.observation_space, int(self.action_space.n))
         like = self._agent.init(jax.random.key(0))
         self._learner = loaded_tree(state["learner"], like)
+        self._chance = np.random.default_rng(settings.seed)
 
     def values(self, observation: Any) -> np.ndarray:
         """Returns the value of each action in a state, float32 [A]."""
@@ -53,18 +56,20 @@ class Policy:
         return self._predict(np.asarray(observation)[None]).mean(axis=0)[0]
 
     def act(self, observation: Any, mask: Any = None) -> int:
-        """Returns the best action in a state.
+        """Returns the best action in a state, or any for an agent that does not learn.
 
         Args:
             observation: of the state.
             mask: which actions it allows, as in `info["action_mask"]`; None allows all.
         """
         values = self.values(observation)
-        if mask is None:
-            return int(values.argmax())
-        if np.shape(mask) != values.shape or not np.any(mask):
-            raise UsageError(f"a mask says of {len(values)} actions which are allowed: {mask!r}")
-        return int(masks.only(values, np.asarray(mask) != 0).argmax())
+        if mask is not None:
+            if np.shape(mask) != values.shape or not np.any(mask):
+                raise UsageError(
+                    f"a mask says of {len(values)} actions which are allowed: {mask!r}"
+                )
+            mask = np.asarray(mask) != 0
+        return self._choose(values, mask, self._chance)
 
     def simulator(self) -> Simulator:
         """Returns a new simulator of the kind that it was trained in."""
@@ -88,11 +93,20 @@ class Policy:
         """
         if episodes < 1:
             raise UsageError(f"there must be at least 1 episode, not {episodes}")
+        if seed < 0:
+            raise UsageError(f"a seed must not be negative, not {seed}")
         rng = Randomness(seed).at("evaluation", 0)
-        return evaluate(simulator or self.simulator(), self._choose, episodes, rng, watch)
+        limit = self.settings.loop.eval_limit
+        simulator = simulator or self.simulator()
+        return evaluate(simulator, self._act, episodes, rng, watch, limit)
 
-    def _choose(self, observation: Any, mask: np.ndarray | None, rng: np.random.Generator) -> int:
-        return self.act(observation, mask)
+    def _act(self, observation: Any, mask: np.ndarray | None, rng: np.random.Generator) -> int:
+        return self._choose(self.values(observation), mask, rng)
+
+    def _choose(self, values: np.ndarray, mask: np.ndarray | None, rng: np.random.Generator) -> int:
+        if self._agent.target == "none":
+            return masks.draw(rng, len(values), mask)
+        return int(masks.only(values, mask).argmax())
 
     def _predict(self, observations: np.ndarray) -> np.ndarray:
         return predict(self._agent, self._learner, observations, self._dtype)

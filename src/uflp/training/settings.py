@@ -51,6 +51,8 @@ class LoopSettings:
             bonus: quicker, with the same outcome.
         eval_period: queries between two evaluations.
         eval_episodes: episodes of an evaluation.
+        eval_limit: steps after which an episode of an evaluation is cut short, so that one ends
+            where the simulator sets no limit and the policy walks in circles; None sets none.
         target_return: what `queries_to_target` waits for; None waits for nothing.
     """
 
@@ -81,6 +83,7 @@ class LoopSettings:
     queries_at_once: int = 16
     eval_period: int = 1000
     eval_episodes: int = 1
+    eval_limit: int | None = 30_000
     target_return: float | None = None
 
     def __post_init__(self) -> None:
@@ -93,7 +96,10 @@ class LoopSettings:
         ):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("batch", "rollout_limit", "history_bytes", "min_replay", "sgd_period"):
+        for name in (
+            *("batch", "rollout_limit", "history_bytes", "min_replay", "sgd_period"),
+            "eval_limit",
+        ):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name} must be at least 1 or none, not {value}")

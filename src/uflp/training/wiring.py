@@ -179,7 +179,7 @@ def make_actor(
         randomness,
         actions=actions,
         members=agent.members,
-        epsilon=loop.epsilon,
+        epsilon=loop.epsilon if agent.target != "none" else 1.0,
         repeat_probability=loop.repeat_probability,
         bonus_scale=loop.bonus_scale if settings.exploration == "bonus" else 0.0,
     )
@@ -234,6 +234,11 @@ def make_targets(
     if target == "return":
         if isinstance(replay, FrameReplay | FrameOutbox):
             raise UsageError(f"{settings.agent} does not learn from images: choose ddqn")
+        if loop.n_step != 1 or loop.reward_clip is not None:
+            raise UsageError(
+                f"{settings.agent} learns from whole returns, as they are: leave out n_step and "
+                "reward_clip"
+            )
         return MonteCarlo(replay, loop.discount, make_value(predict))
     return NStep(replay, loop.discount, loop.n_step, loop.reward_clip)
 

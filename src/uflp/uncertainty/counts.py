@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from uflp import spaces
 from uflp.state import State, StateError, array
 from uflp.types import UsageError
 from uflp.uncertainty.base import Predict
@@ -41,9 +42,10 @@ class Counts:
         if isinstance(space, gymnasium.spaces.Box):
             cell_of = make_cells(space, self.bins, self.hash_bits, seed)
             return CellCounts(cell_of, actions, self.regularization)
-        if not isinstance(space, gymnasium.spaces.Discrete):
+        ids = spaces.ids(space)
+        if ids is None:
             raise UsageError(f"observations of {space} cannot be counted: use a Box or a Discrete")
-        return TableCounts(int(space.n), actions, self.regularization)
+        return TableCounts(ids, actions, self.regularization)
 
 
 class TableCounts:

@@ -69,7 +69,7 @@ class Distilled:
         self.ids = spaces.ids(space)
         self.key_shape, self.key_dtype = key_layout(space)
         # Whatever is neither an id nor a stack of frames is just numbers.
-        vector = bool(shape) and not isinstance(space, spaces.Frames)
+        vector = self.ids is None and not isinstance(space, spaces.Frames)
         self._shape = (int(np.prod(shape)),) if vector else shape
         self._batch = np.zeros((settings.rnd_batch, *self._shape), self.key_dtype)
         self._period = settings.rnd_period

@@ -10,7 +10,7 @@ import numpy as np
 from uflp import masks
 from uflp.memory import History
 from uflp.state import State
-from uflp.types import Transition
+from uflp.types import RunError, Transition
 from uflp.uncertainty.base import Predict, Uncertainty
 
 Kind = Literal["pair", "state"]
@@ -110,4 +110,6 @@ def random_start(history: History, entry: int, actions: int, rng: np.random.Gene
 def weighted(weights: np.ndarray, rng: np.random.Generator) -> int:
     """Draws a place with probability proportional to its weight."""
     ends = np.cumsum(weights)
+    if not 0 < ends[-1] < np.inf:
+        raise RunError(f"the weights of saved states add up to {ends[-1]}: none can be drawn")
     return int(np.searchsorted(ends, rng.random() * ends[-1], side="right"))
