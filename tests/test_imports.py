@@ -13,13 +13,15 @@ import pytest
 import uflp
 
 ROOT = Path(uflp.__file__).parent
-FOUNDATION = {"types", "files", "randomness", "registry", "spaces", "masks", "state", "cells"}
+FOUNDATION = {"types", "files", "arrays", "randomness", "registry", "spaces", "masks", "state"}
+FOUNDATION |= {"cells"}
 _ROOMS = {"simulators", "networks", "uncertainty", "agents", "memory"}
 _TRAINING = FOUNDATION | _ROOMS | {"collection", "training"}
 # A room to the rooms it may import, from the bottom up; each may also import itself.
 LAYERS = {
     "types": set(),
     "files": set(),
+    "arrays": {"files"},
     "randomness": {"types"},
     "registry": {"types"},
     "spaces": {"types"},

@@ -17,6 +17,7 @@ import uflp
 from uflp.collection import RULES, DemonstrationRecorder, Demonstrations
 from uflp.experiments.recorded import recorded
 from uflp.simulators.deep_sea import DeepSea
+from uflp.training.checkpoints import Checkpoints
 from uflp.training.interruption import Interrupted
 from uflp.training.run import Run
 from uflp.training.settings import RunSettings
@@ -132,6 +133,37 @@ def test_a_damaged_history_is_refused(kept: Path) -> None:
     with pytest.raises(UsageError, match=r"the history of .* cannot be read: .*checksum"):
         uflp.train("deep-sea", history_from=kept, **SEA)
     assert state.exists(), "what another run has left is not touched"
+
+
+def test_a_history_that_its_run_changes_meanwhile_is_refused(
+    kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newest = Checkpoints.newest
+
+    def overtaken(checkpoints: Checkpoints, aside: bool = True) -> Any:
+        state = newest(checkpoints, aside)
+        for file in kept.rglob("*.rows"):
+            file.unlink()
+        return state
+
+    monkeypatch.setattr(Checkpoints, "newest", overtaken)
+    with pytest.raises(UsageError, match=r"history of .* cannot be read: .*\.rows is missing"):
+        uflp.train("deep-sea", history_from=kept, **SEA)
+
+
+def test_a_history_that_costs_all_queries_is_refused(tmp_path: Path) -> None:
+    def taxi(**more: Any) -> RunSettings:
+        return small("gym:Taxi-v4", "random", "counts", strategy="replay", **more)
+
+    train(taxi(keep_history=True, queries=120), out=tmp_path / "first")
+    more = {"history_from": str(tmp_path / "first")}
+    cost = begun(taxi(queries=10**6, **more)).spent
+    assert cost > 40
+    again = taxi(queries=cost, **more)
+    with pytest.raises(UsageError, match=rf"budget of {cost} queries .* replay has cost {cost}"):
+        train(again, out=tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+    assert begun(taxi(queries=cost + 1, **more)).spent == cost
 
 
 # Demonstrations

@@ -10,7 +10,6 @@ A file of them is an `.npz` of four arrays, which is read without executing anyt
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import gymnasium
 import numpy as np
 
 from uflp import spaces
+from uflp.arrays import read_arrays
 from uflp.files import replacing
 from uflp.simulators.base import Simulator
 from uflp.state import State
@@ -65,7 +65,8 @@ class Demonstrations:
                 raise ValueError("seeds, lengths and actions are rows of whole numbers")
         if len(seeds) != len(lengths) or lengths.sum() != len(actions) or not lengths.all():
             raise ValueError("there must be a seed and at least one action for each episode")
-        parts = np.split(actions, np.cumsum(lengths)[:-1])
+        # What is behind the last episode is empty.
+        parts = np.split(actions, np.cumsum(lengths))[:-1]
         self._episodes = [
             (int(seed), part.tolist()) for seed, part in zip(seeds, parts, strict=True)
         ]
@@ -73,18 +74,22 @@ class Demonstrations:
     def read(self, path: Path, simulator: Simulator) -> None:
         """Takes the episodes of a file, if they were played in an equal simulator."""
         try:
-            with np.load(path, allow_pickle=False) as file:
-                stamp = str(file["simulator"])
-                self.load({name: file[name] for name in _COLUMNS})
+            arrays = read_arrays(path, ("simulator", *_COLUMNS))
+            stamp = str(arrays["simulator"])
+            self.load(arrays)
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
-        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        except KeyError as error:
+            raise UsageError(f"{path} does not hold demonstrations: no {error}") from error
+        except ValueError as error:
             raise UsageError(f"{path} does not hold demonstrations: {error}") from error
+        if not self._episodes:
+            raise UsageError(f"{path} holds demonstrations of no episode")
         if stamp != simulator.stamp:
             raise UsageError(
                 f"{path} holds demonstrations in {stamp!r}, and this is {simulator.stamp!r}"
             )
-        largest = max((max(actions) for _, actions in self._episodes), default=0)
+        largest = max(max(actions) for _, actions in self._episodes)
         if largest >= spaces.actions(simulator.action_space):
             raise UsageError(f"{path} has an action {largest}, and there is none here")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from uflp.arrays import read_arrays
 from uflp.experiments.recorded import read_object, recorded
 from uflp.training.records import BEST, CONFIG
 from uflp.types import UsageError
@@ -38,11 +38,11 @@ def best_score(folder: Path) -> BestScore:
     """Reads the best screen score of a run folder; executes nothing that is in it."""
     settings, _ = recorded(folder)
     try:
-        with np.load(folder / BEST, allow_pickle=False) as best:
-            score, actions = float(best["screen_score"]), best["actions"].astype(np.uint8)
+        best = read_arrays(folder / BEST, ("screen_score", "actions"))
+        score, actions = float(best["screen_score"]), best["actions"].astype(np.uint8)
     except FileNotFoundError as error:
         raise UsageError(f"{folder} has no {BEST}: only Atari runs keep their actions") from error
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{folder / BEST} is damaged: {error}") from error
     simulator = settings.simulator.make(settings.seed)
     stamp = (read_object(folder / CONFIG) or {}).get("simulator")

@@ -14,6 +14,7 @@ from uflp.simulators.base import Simulator, SnapshotError
 from uflp.training.checkpoints import Checkpoints
 from uflp.training.records import CHECKPOINT, HISTORY
 from uflp.training.settings import LoopSettings
+from uflp.training.state_file import DamagedError
 from uflp.types import RunError, Snapshot, UsageError
 
 
@@ -26,17 +27,29 @@ def prepare(
 ) -> None:
     """Gives a run that begins what its settings let it begin with: a history, demonstrations."""
     if loop.history_from is not None:
-        folder = Path(loop.history_from)
-        try:
-            for snapshot, actions in kept_history(folder, simulator.stamp):
-                if lineage is not None and actions is not None:
-                    lineage.adopt(actions)
-                rollout.adopt(snapshot)
-        except (SnapshotError, FailedRolloutError) as error:
-            reason = error.__cause__ or error
-            raise UsageError(f"the history of {folder} cannot be restored: {reason}") from error
+        _adopt(Path(loop.history_from), loop.queries, simulator, rollout, lineage)
     if loop.demonstrations is not None:
         demonstrations.read(Path(loop.demonstrations), simulator)
+
+
+def _adopt(
+    folder: Path, budget: int, simulator: Simulator, rollout: Rollout, lineage: Lineage | None
+) -> None:
+    """Adds the history of a run, as long as restoring it leaves anything of a budget of queries."""
+    history = kept_history(folder, simulator.stamp)
+    try:
+        for count, (snapshot, actions) in enumerate(history, start=1):
+            if lineage is not None and actions is not None:
+                lineage.adopt(actions)
+            rollout.adopt(snapshot)
+            if simulator.replayed >= budget:
+                raise UsageError(
+                    f"the budget of {budget} queries is spent before the first: restoring {count} "
+                    f"snapshots of the history of {folder} by replay has cost {simulator.replayed}"
+                )
+    except (SnapshotError, FailedRolloutError) as error:
+        reason = error.__cause__ or error
+        raise UsageError(f"the history of {folder} cannot be restored: {reason}") from error
 
 
 def kept_history(folder: Path, stamp: str) -> Iterator[tuple[Snapshot, Segment | None]]:
@@ -62,9 +75,15 @@ def kept_history(folder: Path, stamp: str) -> Iterator[tuple[Snapshot, Segment |
         raise UsageError(f"{folder} is a run with online access, which has no history")
     if found != stamp:
         raise UsageError(f"{folder} has a history of {found!r}, and this is {stamp!r}")
-    for entry, data, score, *_ in saved_entries(history):
-        actions = None if lineage is None else lineage.segment(entry)
-        yield Snapshot(stamp, data, score), actions
+    try:
+        for entry, data, score, *_ in saved_entries(history):
+            actions = None if lineage is None else lineage.segment(entry)
+            yield Snapshot(stamp, data, score), actions
+    except (DamagedError, OSError) as error:  # found good above, but read piece by piece
+        raise UsageError(
+            f"the history of {folder} cannot be read: {error}; a run that is still under way "
+            "changes it"
+        ) from error
 
 
 def _newest(folder: Path) -> dict[str, Any]:

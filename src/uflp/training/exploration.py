@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from uflp.arrays import read_arrays, write_arrays
 from uflp.simulators.projection import Projection
 from uflp.state import State, array, number
-from uflp.training.arrays import read_arrays, write_arrays
 
 SLICES = 16
 """Most slices of time that a record has: a longer run has longer slices."""

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
-import importlib.metadata
 import json
 import math
 import os
-import platform
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, TextIO
 
 import numpy as np
 
+from uflp.arrays import write_arrays
 from uflp.files import TEMPORARY, replacing
-from uflp.training.arrays import write_arrays
 from uflp.training.events import EventFile
 from uflp.training.lock import LOCK, Lock
+from uflp.training.origin import origin
 from uflp.training.settings import RunSettings
 from uflp.training.state_file import sync_folder
 from uflp.training.trainable import Descent, Row
@@ -27,11 +26,11 @@ from uflp.types import RunError, UsageError
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.csv", "summary.json"
 CHECKPOINT, HISTORY = "checkpoint", "history"
 AGENT = "agent.state"
+EVENTS = "events.out.tfevents"
 Stopped = Literal["budget", "goal", "callback"]
 _PROBE = ".write-probe"
 _NOTHING = {LOCK, CONFIG + TEMPORARY, _PROBE}
 BEST = "best-actions.npz"
-_LIBRARIES = ("uflp", "jax", "optax", "numpy", "gymnasium", "bsuite")
 
 
 class Record(Protocol):
@@ -87,19 +86,17 @@ class RunFolder:
         self.identity = json.dumps(decisive)
         if not resume:
             claim(path)
-        self._lock = Lock(path)
-        if resume:
-            self._check()
-        else:
-            write_json(
-                path / CONFIG,
-                {
-                    **decisive,
-                    "versions": {"python": platform.python_version()} | _versions(),
-                    "git_revision": _git_revision(),
-                },
-            )
-        self._events = EventFile(path)
+        with writing(path / LOCK):
+            self._lock = Lock(path)
+        try:
+            if resume:
+                self._check()
+            else:
+                write_json(path / CONFIG, decisive | origin())
+            self._events = EventFile(path)
+        except BaseException:
+            self._lock.release()
+            raise
 
     def __enter__(self) -> RunFolder:
         return self
@@ -110,7 +107,6 @@ class RunFolder:
     def _check(self) -> None:
         """Refuses to go on with what is finished."""
         if (self.path / SUMMARY).exists():
-            self._lock.release()
             raise UsageError(f"{self.path} holds a finished run: there is nothing to resume")
 
     def rewrite(self, rows: Sequence[Row]) -> None:
@@ -118,24 +114,25 @@ class RunFolder:
 
         In one piece: who looks at the metrics meanwhile sees the ones or the others.
         """
-        metrics = self.path / METRICS
-        if not rows:
-            metrics.unlink(missing_ok=True)
-            return
-        with replacing(metrics) as temporary, temporary.open("w", newline="") as file:
-            self._write(file, rows)
+        with writing(self.path / METRICS) as metrics:
+            if not rows:
+                metrics.unlink(missing_ok=True)
+                return
+            with replacing(metrics) as temporary, temporary.open("w", newline="") as file:
+                self._write(file, rows)
 
     def append(self, row: Row) -> None:
         """Adds one row to the metrics and events, and now and then the records so far."""
-        try:
-            with (self.path / METRICS).open("a", newline="") as file:
-                self._write(file, [row])
+        with writing(self.path / METRICS) as metrics, metrics.open("a", newline="") as file:
+            self._write(file, [row])
+        with writing(self.path / EVENTS):
             self._events.append(row)
-            for record in self._records:
-                if record.due:
-                    record.write(self.path / record.file)
-        except OSError as error:
-            raise RunError(f"{error.filename} cannot be written: {error.strerror}") from error
+        self._keep(record for record in self._records if record.due)
+
+    def _keep(self, records: Iterable[Record]) -> None:
+        for record in records:
+            with writing(self.path / record.file) as path:
+                record.write(path)
 
     def _write(self, file: TextIO, rows: Sequence[Row]) -> None:
         for row in rows:
@@ -152,12 +149,12 @@ class RunFolder:
         self._best_score = lineage.best_score
         actions = np.frombuffer(lineage.best_actions(), np.uint8)
         score = np.array(lineage.best_score)
-        write_arrays(self.path / BEST, {"actions": actions, "screen_score": score})
+        with writing(self.path / BEST) as path:
+            write_arrays(path, {"actions": actions, "screen_score": score})
 
     def finish(self, summary: dict[str, Any]) -> None:
         """Writes `summary.json`, which says that the run is complete, after all else."""
-        for record in self._records:
-            record.write(self.path / record.file)
+        self._keep(self._records)
         write_json(self.path / SUMMARY, summary)
 
 
@@ -241,7 +238,7 @@ def summarize(
         *("eval_return_std", "eval_episodes", "train_return_mean", "loss", "history_size"),
         *("replay_size", "positive_rewards"),
     }
-    return {
+    summary = {
         **settings.names(),
         "queries": queries,
         "stopped": stopped,
@@ -255,30 +252,37 @@ def summarize(
         "run_dir": None if folder is None else str(folder),
         **({key: value for key, value in rows[-1].items() if key not in known} if rows else {}),
     }
+    return {key: _plain(value) for key, value in summary.items()}
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[Path]:
+    """Yields the path of a file; where it cannot be written, raises a `RunError` that names it."""
+    try:
+        yield path
+    except OSError as error:
+        # The error of a full disk names no file.
+        name, reason = error.filename or path, error.strerror or error
+        raise RunError(f"{name} cannot be written: {reason}") from error
 
 
 def write_json(path: Path, value: Any) -> None:
     """Writes a JSON file in one piece: a reader sees the old one or the new one."""
-    with replacing(path) as temporary, temporary.open("w") as file:
-        file.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    sync_folder(path.parent)
+    text = json.dumps(value, indent=2, allow_nan=False) + "\n"
+    with writing(path):
+        with replacing(path) as temporary, temporary.open("w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        sync_folder(path.parent)
 
 
 def _cell(value: Any) -> Any:
     return "" if isinstance(value, float) and math.isnan(value) else value
 
 
-def _versions() -> dict[str, str]:
-    return {name: importlib.metadata.version(name) for name in _LIBRARIES}
-
-
-def _git_revision() -> str | None:
-    """Returns the revision of the checkout that the code runs from, if it is one."""
-    here = Path(__file__).resolve().parent
-    command = ["git", "-C", str(here), "rev-parse", "HEAD"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return None
+def _plain(value: Any) -> Any:
+    """Returns what JSON holds of a number that `metrics.csv` takes as it is."""
+    if getattr(value, "shape", None) == ():
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

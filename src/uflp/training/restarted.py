@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from uflp.arrays import read_arrays, write_arrays
 from uflp.cells import cell_id
 from uflp.state import State, StateError
-from uflp.training.arrays import read_arrays, write_arrays
 
 KEPT = 24
 """Most images that are kept."""
