@@ -26,7 +26,7 @@ from uflp.experiments.resolve import resolve
 from uflp.progress import Progress
 from uflp.simulators import SIMULATORS
 from uflp.training.interruption import Interrupted
-from uflp.types import UsageError
+from uflp.types import RunError, UsageError
 from uflp.uncertainty import UNCERTAINTIES
 
 COLUMNS = [
@@ -431,6 +431,7 @@ def test_a_signal_saves_and_the_command_that_is_shown_goes_on(
         (["--resume", "run", "--queries", "7"], ["leave out --queries"]),
         (["deep-sea", "--resume", "run"], ["leave out preset"]),
         (["--resume", "run"], ["run is not a run folder"]),
+        (["--resume", "run", "--checkpoint-seconds", "-1"], ["--checkpoint-seconds must not be"]),
         ([], ["name a preset", "--resume"]),
     ],
 )
@@ -460,6 +461,30 @@ def test_seeds_that_were_interrupted_go_on(uflp: Call, monkeypatch: pytest.Monke
     assert [run["seed"] for run in json.loads(ended.out.splitlines()[-1])["runs"]] == [0, 1]
     assert Path("runs/seed-0/summary.json").read_bytes() == first
     assert {path.name for path in Path("runs").iterdir()} == {"seed-0", "seed-1", "summary.json"}
+    refused(uflp("train", "--resume", "runs"), "runs holds seeds that are finished")
+
+
+def test_seeds_take_the_interval_of_their_checkpoints_and_no_cluster(
+    uflp: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    intervals = []
+
+    def killed(jobs: Any) -> Any:
+        intervals.extend(job.checkpoint_seconds for job in jobs)
+        raise jobs_module.KilledError
+        yield
+
+    monkeypatch.setattr(seeds_module, "run_jobs", killed)
+    words = ["--seeds", "2", "--out", "my runs", "--checkpoint-seconds"]
+    refused(uflp("train", "deep-sea", *SMALL, *words, "-1"), "--checkpoint-seconds must not be")
+    ended = uflp("train", "deep-sea", *SMALL, *words, "7")
+    assert ended.code == 1, ended
+    assert ended.err.count("\n") == 1
+    assert "perhaps for want of memory" in ended.err
+    assert "go on with: uflp train --resume 'my runs'" in ended.err
+    assert uflp("train", "--resume", "my runs", "--checkpoint-seconds", "8").code == 1
+    assert intervals == [7.0, 7.0, 8.0, 8.0]
+    refused(uflp("train", "--resume", "my runs", "--ray", "local"), "leave out --ray")
 
 
 def test_a_number_that_goes_bad_ends_with_code_one_and_keeps_the_metrics(uflp: Call) -> None:
@@ -503,6 +528,24 @@ def test_a_simulator_that_does_not_go_back_needs_force(uflp: Call) -> None:
     assert json.loads(Path("run/summary.json").read_text())["queries"] == 30
     online = [*words[:-1], "online", "--access", "online"]
     assert uflp(*online).code == 0
+
+
+@pytest.mark.parametrize("command", [["compare"], ["sweep", "--vary", "p_init=0.1,0.2"]])
+def test_many_runs_of_such_a_simulator_need_force_too(
+    uflp: Call, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    def started(jobs: Any) -> Any:
+        raise RunError(f"{len(jobs)} runs were started")
+        yield
+
+    monkeypatch.setattr(jobs_module, "run_jobs", started)
+    Path("forgetful.py").write_text(FORGETFUL)
+    name, *more = command
+    words = [name, "forgetful:Forgetful", "--agent", "random", "--seeds", "1", *more]
+    refused(uflp(*words, "--out", "runs"), "does not go back", "--force")
+    assert not Path("runs").exists()
+    ended = uflp(*words, "--out", "runs", "--force")
+    assert (ended.code, ended.err) == (1, "uflp: stopped: 2 runs were started.\n")
 
 
 def test_the_command_is_installed_and_lists_every_name(tmp_path: Path) -> None:

@@ -3,14 +3,18 @@
 import dataclasses
 import json
 import multiprocessing
+import os
 import signal
 
 import pytest
 
-from uflp.experiments.jobs import Job, run_jobs
+from uflp.experiments import jobs as jobs_module
+from uflp.experiments.jobs import Job, KilledError, require_faithful, run_jobs
 from uflp.experiments.resolve import resolve
 from uflp.training.interruption import Interrupted
+from uflp.training.lock import LOCK, Lock
 from uflp.training.train import train
+from uflp.types import UsageError
 
 
 @pytest.fixture
@@ -103,6 +107,69 @@ def test_another_run_in_the_folder_is_moved_aside_and_kept(done):
     assert other.unfinished() is None
     aside = done.folder.with_name(done.folder.name + ".old-1")
     assert {path.name: path.read_bytes() for path in aside.iterdir()} == held
+
+
+def test_a_run_that_a_process_is_at_work_on_is_not_moved(done):
+    other = dataclasses.replace(done, stop_at_return=0.9)
+    held = Lock(done.folder)
+    with pytest.raises(UsageError, match=f"process {os.getpid()} is at work on"):
+        jobs_module._run(other)
+    assert done.unfinished() is None
+    held.release()
+    assert [path.name for path in done.folder.parent.iterdir()] == [done.folder.name]
+
+
+def test_a_lock_that_followed_its_folder_leaves_the_next_one_alone(tmp_path):
+    (tmp_path / "run").mkdir()
+    first = Lock(tmp_path / "run")
+    first.follow((tmp_path / "run").rename(tmp_path / "aside"))
+    (tmp_path / "run").mkdir()
+    second = Lock(tmp_path / "run")
+    first.release()
+    assert not (tmp_path / "aside" / LOCK).exists()
+    with pytest.raises(UsageError, match="is at work on"):
+        Lock(tmp_path / "run")
+    second.release()
+
+
+def test_a_job_says_how_often_it_is_saved(job, monkeypatch):
+    given = {}
+
+    def trained(settings, **options):
+        given.update(options)
+        raise Interrupted
+
+    monkeypatch.setattr(jobs_module, "train", trained)
+    monkeypatch.setattr(jobs_module, "_stopping", False)
+    with pytest.raises(Interrupted):
+        jobs_module._run(dataclasses.replace(job, checkpoint_seconds=7.0))
+    assert given["checkpoint_seconds"] == 7.0
+
+
+def killed(job):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_process_that_was_killed_is_told_in_a_sentence(job, monkeypatch):
+    monkeypatch.setattr(jobs_module, "_run", killed)
+    with pytest.raises(KilledError, match=r"want of memory; .* the same command goes on"):
+        list(run_jobs([job]))
+
+
+def test_each_simulator_that_is_gone_back_with_is_looked_at_once(monkeypatch):
+    seen = []
+
+    def glance(simulator, *, seed):
+        seen.append(simulator.size)
+        return ""
+
+    monkeypatch.setattr(jobs_module, "glance", glance)
+    wanted = [(3, "local", 0), (3, "local", 1), (4, "local", 0), (5, "online", 0)]
+    require_faithful(
+        resolve("deep-sea", access=access, seed=seed, overrides={"size": size})
+        for size, access, seed in wanted
+    )
+    assert seen == [3, 4]
 
 
 def test_no_jobs_are_no_work():

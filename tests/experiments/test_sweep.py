@@ -39,6 +39,9 @@ def test_values_with_commas_are_separated_by_semicolons():
         (["--vary", "p_init"], "KEY=V1,V2"),
         (["--vary", "p_init=0.1", "--vary", "p_init=0.2"], "varied twice"),
         (["--vary", "p_init=0.1", "--set", "p_init=0.2"], "both varied and set"),
+        (["--vary", "p_init=0.1,0.1"], "p_init=0.1 is the same as p_init=0.1"),
+        (["--vary", "p_init=0.1,.10"], "p_init=.10 is the same as p_init=0.1"),
+        (["--vary", "demonstrations=a/b,a-b"], "share the folder demonstrations=a-b"),
         (["--vary", "p_init=0.1", "--seeds", "0"], "--seeds must be at least 1"),
     ],
 )
@@ -57,20 +60,34 @@ def test_nothing_to_vary_is_an_error(tmp_path):
         grid_jobs("deep-sea", {}, seeds=1, out=tmp_path)
 
 
-def test_the_ranking_puts_the_largest_area_first(tmp_path):
-    jobs = grid_jobs("deep-sea", {"p_init": ["0.1", "0.2", "0.3"]}, seeds=2, out=tmp_path)
-    returns = {0.1: (0.0, 0.0), 0.2: (0.99, 0.99), 0.3: (0.0, 0.99)}
+def fabricate(jobs, returns):
+    """Writes finished runs with two evaluations each, whose returns follow from the settings."""
     for job in jobs:
         budget = job.settings.loop.queries
-        values = returns[job.settings.loop.p_init]
         rows = [
             {"queries": query, "eval_return_mean": value, "positive_rewards": 0}
-            for query, value in zip((budget // 2, budget), values, strict=True)
+            for query, value in zip((budget // 2, budget), returns(job.settings), strict=True)
         ]
         folder = RunFolder(job.folder, job.settings)
         for row in rows:
             folder.append(row)
         folder.finish(summarize(job.settings, rows, 1.0, job.folder))
+
+
+def test_values_with_slashes_are_combinations_of_their_own(tmp_path):
+    ids = ["catch/0", "catch/1", "bandit/0"]
+    jobs = grid_jobs("bsuite:catch/0", {"id": ids}, seeds=2, out=tmp_path)
+    assert {job.folder.parent.parent for job in jobs} == {tmp_path}
+    fabricate(jobs, lambda settings: (0.0, float(ids.index(settings.simulator.id))))
+    table = write_ranking(jobs, tmp_path / "ranking.md")
+    order = [line.split("|")[2].strip() for line in table.splitlines()[2:]]
+    assert order == ["id=bandit-0", "id=catch-1", "id=catch-0"]
+
+
+def test_the_ranking_puts_the_largest_area_first(tmp_path):
+    jobs = grid_jobs("deep-sea", {"p_init": ["0.1", "0.2", "0.3"]}, seeds=2, out=tmp_path)
+    returns = {0.1: (0.0, 0.0), 0.2: (0.99, 0.99), 0.3: (0.0, 0.99)}
+    fabricate(jobs, lambda settings: returns[settings.loop.p_init])
     table = write_ranking(jobs, tmp_path / "ranking.md")
     assert (tmp_path / "ranking.md").read_text() == table
     order = [line.split("|")[2].strip() for line in table.splitlines()[2:]]

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import pytest
 from fabricated import MakeRun
 
+from uflp.experiments.jobs import Job
+from uflp.experiments.resolve import resolve
 from uflp.report.groups import Group, group_runs
 from uflp.report.looks import LOOKS, labels, markers, short
 from uflp.report.runs import Skipped, read_runs
+from uflp.training.records import RunFolder, summarize
 
 
 def grouped(tmp_path: Path) -> tuple[list[Group], list[Skipped]]:
@@ -51,6 +56,37 @@ def test_runs_of_before_there_were_rules_group_with_those_of_the_papers_rule(
         ("rule=uncertainty", 2),
         ("rule=uniform", 1),
     ]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"preset": "deep-sea", "agent": "boot-ddqn", "overrides": {"rule": "go-explore"}},
+        {"preset": "swingup-hard", "agent": "ddqn-bonus", "uncertainty": "rnd"},
+        {"preset": "atari/breakout", "access": "online"},
+        {"preset": "gym:CartPole-v1"},
+        {"preset": "collections:Counter", "uncertainty": "covariance"},
+    ],
+    ids=lambda names: names["preset"],
+)
+def test_a_run_that_is_as_good_as_a_new_one_groups_with_it(
+    names: dict[str, Any], tmp_path: Path
+) -> None:
+    for seed in range(2):
+        settings = resolve(**names, seed=seed)
+        job = Job(settings, tmp_path / f"seed-{seed}")
+        rows = [{"queries": 100, "eval_return_mean": 0.5, "positive_rewards": 0}]
+        folder = RunFolder(job.folder, settings)
+        folder.append(rows[0])
+        folder.finish(summarize(settings, rows, 1.0, job.folder))
+    path = job.folder / "config.json"
+    config = json.loads(path.read_text())
+    values = json.loads(json.dumps(settings.defaults())) | {"queries": None, "rule": None}
+    for key in [key for key, value in config["settings"].items() if values.get(key) == value]:
+        del config["settings"][key]
+    path.write_text(json.dumps(config))
+    assert job.unfinished() is None
+    assert [len(group.runs) for group in grouped(tmp_path)[0]] == [2]
 
 
 def test_the_evaluation_period_is_told_where_nothing_else_differs(

@@ -11,6 +11,7 @@ import typer
 from uflp.cli.options import (
     AgentName,
     AsJson,
+    Force,
     MoreSettings,
     Preset,
     Queries,
@@ -33,6 +34,7 @@ def compare(
     out: Annotated[
         Path | None, typer.Option(help="folder  [default: runs/compare/PRESET-AGENT-SETTINGS]")
     ] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Does going back pay? Train with local and with online access, and compare.
@@ -44,6 +46,7 @@ def compare(
     Example: `uflp compare deep-sea --set size=20 --queries 10000`
     """
     from uflp.experiments.comparison import comparison_jobs
+    from uflp.experiments.jobs import require_faithful
 
     overrides = read_overrides([*(set_ or []), *(settings or [])], queries=queries)
     if out is None:
@@ -61,6 +64,8 @@ def compare(
         overrides=overrides,
         stop_at_return=stop_at_return,
     )
+    if not force:
+        require_faithful(job.settings for job in jobs if job.unfinished())
     make_missing(jobs)
     outcome = _tell(jobs, out)
     if as_json:

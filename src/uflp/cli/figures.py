@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from uflp.cli.options import AgentName, Preset, Queries, Settings, StopAtReturn, UncertaintyName
+from uflp.cli.options import (
+    AgentName,
+    Force,
+    Preset,
+    Queries,
+    Settings,
+    StopAtReturn,
+    UncertaintyName,
+)
 from uflp.cli.words import folder_name, make_missing, read_overrides
 from uflp.types import UsageError
 
@@ -59,6 +67,7 @@ def sweep(
     out: Annotated[
         Path | None, typer.Option(help="folder  [default: runs/sweeps/PRESET-AGENT-ACCESS]")
     ] = None,
+    force: Force = False,
 ) -> None:
     """Try every combination of some settings, and rank them.
 
@@ -68,6 +77,7 @@ def sweep(
 
     Example: `uflp sweep deep-sea --set size=10 --vary p_init=0,0.1,0.5 --vary batch=1,5,none`
     """
+    from uflp.experiments.jobs import require_faithful
     from uflp.experiments.sweep import grid_jobs, parse_vary
     from uflp.report.sweeps import write_ranking
 
@@ -84,5 +94,7 @@ def sweep(
         overrides=overrides,
         stop_at_return=stop_at_return,
     )
+    if not force:
+        require_faithful(job.settings for job in jobs if job.unfinished())
     make_missing(jobs)
     print(write_ranking(jobs, out / "ranking.md"))

@@ -21,6 +21,9 @@ StopAtReturn = Annotated[
     float | None,
     typer.Option("--stop-at-return", help="stop a run once its mean return reaches this"),
 ]
+Force = Annotated[
+    bool, typer.Option("--force", help="train even where restores are seen to go wrong")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="end with the outcome as one line of JSON")]
 Settings = Annotated[
     list[str] | None,

@@ -15,6 +15,7 @@ from uflp.cli.clusters import cluster_settings
 from uflp.cli.options import (
     AgentName,
     AsJson,
+    Force,
     MoreSettings,
     Queries,
     Settings,
@@ -64,9 +65,7 @@ def train(
     checkpoint_seconds: Annotated[
         float, typer.Option(help="time from one checkpoint of the run to the next")
     ] = 600.0,
-    force: Annotated[
-        bool, typer.Option("--force", help="train even where restores are seen to go wrong")
-    ] = False,
+    force: Force = False,
     ray: Annotated[
         str | None,
         typer.Option(help="spread the run: local, auto (this machine's cluster), or HOST:PORT"),
@@ -97,6 +96,8 @@ def train(
     """
     from uflp.experiments.resolve import resolve
 
+    if not checkpoint_seconds >= 0:
+        raise UsageError(f"--checkpoint-seconds must not be negative, not {checkpoint_seconds}")
     if resume is not None:
         _refuse_others(context)
         outcome = _resume(resume, checkpoint_seconds, ray)
@@ -134,29 +135,19 @@ def train(
         seed=seed or 0,
         overrides=overrides,
     )
-    if resolved.access == "local" and not force:
-        _require_faithful(resolved)
+    if not force:
+        from uflp.experiments.jobs import require_faithful
+
+        require_faithful([resolved])
     if out is None:
         out = _new_folder(f"{folder_name(resolved.preset)}-{resolved.agent}-{resolved.access}")
     outcome = (
         _train_one(resolved, out, stop_at_return, checkpoint_seconds, cluster)
         if seeds is None
-        else _train_many(resolved, seeds, out, stop_at_return)
+        else _train_many(resolved, seeds, out, stop_at_return, checkpoint_seconds)
     )
     if as_json:
         tell_json(outcome)
-
-
-def _require_faithful(settings: Any) -> None:
-    """Refuses a simulator that a glance shows not to go back to where it was."""
-    from uflp.simulators.verdict import glance
-
-    wrong = glance(settings.simulator, seed=settings.seed)
-    if wrong:
-        raise UsageError(
-            f"{settings.preset} does not go back to where it was saved ({wrong}): see "
-            "`uflp check`, use --access online, or go on all the same with --force"
-        )
 
 
 def _refuse_others(context: typer.Context) -> None:
@@ -171,10 +162,14 @@ def _refuse_others(context: typer.Context) -> None:
 
 def _resume(folder: Path, checkpoint_seconds: float, ray: str | None) -> dict[str, Any]:
     from uflp.experiments.recorded import recorded, recorded_cluster
-    from uflp.experiments.seeds import SEEDS, resume_seeds
+    from uflp.experiments.seeds import SEEDS, are_finished, resume_seeds
 
+    if are_finished(folder):
+        raise UsageError(f"{folder} holds seeds that are finished: there is nothing to resume")
     if (folder / SEEDS).exists():
-        return _show(resume_seeds(folder), folder)
+        if ray is not None:
+            raise UsageError(f"{folder} holds seeds of one process each: leave out --ray")
+        return _show(resume_seeds(folder, checkpoint_seconds), folder)
     settings, stop_at_return = recorded(folder)
     cluster = recorded_cluster(folder, ray)
     return _train_one(settings, folder, stop_at_return, checkpoint_seconds, cluster, resume=True)
@@ -206,15 +201,17 @@ def _train_one(
 
 
 def _train_many(
-    settings: Any, count: int, out: Path, stop_at_return: float | None
+    settings: Any, count: int, out: Path, stop_at_return: float | None, checkpoint_seconds: float
 ) -> dict[str, Any]:
     from uflp.experiments.seeds import train_seeds
 
-    return _show(train_seeds(settings, range(count), out, stop_at_return), out)
+    seeds = train_seeds(settings, range(count), out, stop_at_return, checkpoint_seconds)
+    return _show(seeds, out)
 
 
 def _show(summaries: Iterator[dict[str, Any]], out: Path) -> dict[str, Any]:
     """Prints a line for each seed; returns the summary of all."""
+    from uflp.experiments.jobs import KilledError
     from uflp.training.interruption import Interrupted, resume_command
 
     try:
@@ -222,6 +219,8 @@ def _show(summaries: Iterator[dict[str, Any]], out: Path) -> dict[str, Any]:
             print(f"[{number}] {sentence(summary)}", flush=True)
     except Interrupted as error:
         raise Interrupted(error.signal, resume_command(out)) from None
+    except KilledError as error:
+        raise KilledError(resume_command(out)) from error
     outcome: dict[str, Any] = json.loads((out / "summary.json").read_text())
     return outcome
 

@@ -58,17 +58,18 @@ def folder_name(preset: str) -> str:
 
 def sentence(summary: dict[str, Any]) -> str:
     """Returns what a run came to, in one line."""
-    reached = summary["queries_to_target"]
-    goal = (
-        f"reached {summary['target_return']:g} after {reached:,} queries"
-        if reached is not None
-        else f"best return {summary['best_return']:.3f}"
-    )
     return (
         f"{summary['preset']}, {summary['agent']}, {summary['access']}, seed {summary['seed']}: "
-        f"{goal}; {summary['queries']:,} queries at {summary['queries_per_second']:,.0f}/s, "
-        f"in {summary['run_dir']}"
+        f"{_outcome(summary)}; {summary['queries']:,} queries at "
+        f"{summary['queries_per_second']:,.0f}/s, in {summary['run_dir']}"
     )
+
+
+def _outcome(summary: dict[str, Any]) -> str:
+    reached, best = summary["queries_to_target"], summary["best_return"]
+    if reached is not None:
+        return f"reached {summary['target_return']:g} after {reached:,} queries"
+    return "never evaluated" if best is None else f"best return {best:.3f}"
 
 
 def make_missing(jobs: Any) -> None:

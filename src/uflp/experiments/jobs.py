@@ -5,15 +5,18 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from uflp.experiments.recorded import read_object
+from uflp.simulators.verdict import glance
 from uflp.training.checkpoints import move_aside
 from uflp.training.interruption import Interrupted, Interruption
+from uflp.training.lock import Lock
 from uflp.training.records import (
     CONFIG,
     METRICS,
@@ -23,8 +26,10 @@ from uflp.training.records import (
     described,
     difference,
 )
+from uflp.training.saving import DEFAULT_SECONDS
 from uflp.training.settings import RunSettings
 from uflp.training.train import train
+from uflp.types import RunError, UsageError
 
 
 @dataclass(frozen=True)
@@ -35,11 +40,13 @@ class Job:
         settings: of the run.
         folder: where it goes.
         stop_at_return: ends the run at the first evaluation whose mean return reaches it.
+        checkpoint_seconds: wall-clock time from one checkpoint of the run to the next.
     """
 
     settings: RunSettings
     folder: Path
     stop_at_return: float | None = None
+    checkpoint_seconds: float = DEFAULT_SECONDS
 
     def summary(self) -> dict[str, Any] | None:
         """Returns the outcome of the finished run, None if it is still to be made."""
@@ -67,11 +74,42 @@ class Job:
         return self.unfinished() == "it was interrupted" and not (self.folder / SUMMARY).exists()
 
 
+class KilledError(RunError):
+    """A process was taken away in the middle of its run."""
+
+    def __init__(self, advice: str = "saved; the same command goes on where it stopped"):
+        super().__init__(
+            "a process was killed in the middle of its run, perhaps for want of memory; "
+            f"the last checkpoints are {advice}"
+        )
+
+
+def require_faithful(runs: Iterable[RunSettings]) -> None:
+    """Refuses simulators that a glance shows not to go back to where they were.
+
+    Runs with online access never go back, so theirs are not looked at.
+    """
+    seen: list[Any] = []  # Not a set: the settings of a simulator may hold what has no hash.
+    for settings in runs:
+        if settings.access == "online" or settings.simulator in seen:
+            continue
+        seen.append(settings.simulator)
+        wrong = glance(settings.simulator, seed=settings.seed)
+        if wrong:
+            raise UsageError(
+                f"{settings.preset} does not go back to where it was saved ({wrong}): see "
+                "`uflp check`, train with --access online, or go on all the same with --force"
+            )
+
+
 def run_jobs(jobs: Sequence[Job]) -> Iterator[dict[str, Any]]:
     """Makes runs in processes of their own; yields each summary as it comes in.
 
     A run that was begun goes on from its checkpoint; what else is in a folder is moved aside. A
     signal lets every process save its run first.
+
+    Raises:
+        KilledError: if a process was killed; the others saved their runs.
     """
     # A forked child would inherit JAX's threads in an unusable state.
     context = multiprocessing.get_context("spawn")
@@ -89,6 +127,8 @@ def run_jobs(jobs: Sequence[Job]) -> Iterator[dict[str, Any]]:
                 for child in multiprocessing.active_children():
                     if child.pid is not None:
                         os.kill(child.pid, signal.SIGTERM)
+            if isinstance(error, BrokenProcessPool):
+                raise KilledError from error
             raise
 
 
@@ -101,11 +141,24 @@ def _run(job: Job) -> dict[str, Any]:
         raise Interrupted
     resume = job.begun()
     if not resume and job.folder.is_dir() and any(job.folder.iterdir()):
-        move_aside(job.folder, "old")
+        _make_room(job.folder)
     try:
         return train(
-            job.settings, out=job.folder, stop_at_return=job.stop_at_return, resume=resume
+            job.settings,
+            out=job.folder,
+            stop_at_return=job.stop_at_return,
+            checkpoint_seconds=job.checkpoint_seconds,
+            resume=resume,
         ).summary
     except (KeyboardInterrupt, Interrupted):
         _stopping = True
         raise
+
+
+def _make_room(folder: Path) -> None:
+    """Moves another run aside, unless a process is at work on it."""
+    lock = Lock(folder)
+    try:
+        lock.follow(move_aside(folder, "old"))
+    finally:
+        lock.release()

@@ -11,6 +11,7 @@ from typing import Any
 from uflp.experiments.jobs import Job, run_jobs
 from uflp.experiments.recorded import read_object, resolved
 from uflp.training.records import SUMMARY, claim, described, write_json
+from uflp.training.saving import DEFAULT_SECONDS
 from uflp.training.settings import RunSettings
 from uflp.types import UsageError
 
@@ -18,7 +19,11 @@ SEEDS = "seeds.json"
 
 
 def train_seeds(
-    settings: RunSettings, seeds: Sequence[int], out: Path, stop_at_return: float | None = None
+    settings: RunSettings,
+    seeds: Sequence[int],
+    out: Path,
+    stop_at_return: float | None = None,
+    checkpoint_seconds: float = DEFAULT_SECONDS,
 ) -> Iterator[dict[str, Any]]:
     """Trains the seeds, one to a core at a time; yields each summary as it comes in.
 
@@ -28,7 +33,9 @@ def train_seeds(
     claim(out)
     write_json(out / SEEDS, {**described(settings, stop_at_return), "seeds": list(seeds)})
     try:
-        yield from _finish(settings, seeds, out, stop_at_return)
+        yield from _finish(
+            settings, seed_jobs(settings, seeds, out, stop_at_return, checkpoint_seconds), out
+        )
     except UsageError:
         with contextlib.suppress(OSError):
             (out / SEEDS).unlink()
@@ -36,23 +43,30 @@ def train_seeds(
         raise
 
 
-def resume_seeds(out: Path) -> Iterator[dict[str, Any]]:
+def resume_seeds(
+    out: Path, checkpoint_seconds: float = DEFAULT_SECONDS
+) -> Iterator[dict[str, Any]]:
     """Goes on with seeds that were interrupted; yields the summaries of all of them."""
     config = read_object(out / SEEDS) or {}
     seeds = config.get("seeds")
     if not isinstance(seeds, list) or not all(type(seed) is int and seed >= 0 for seed in seeds):
         raise UsageError(f"{out / SEEDS} is not a record of seeds")
     settings, stop_at_return = resolved(config, out / SEEDS)
-    yield from _finish(settings, seeds, out, stop_at_return)
+    yield from _finish(
+        settings, seed_jobs(settings, seeds, out, stop_at_return, checkpoint_seconds), out
+    )
 
 
-def _finish(
-    settings: RunSettings, seeds: Sequence[int], out: Path, stop_at_return: float | None
-) -> Iterator[dict[str, Any]]:
+def are_finished(out: Path) -> bool:
+    """Returns whether a folder holds seeds of which none is left to be trained."""
+    return not (out / SEEDS).exists() and "runs" in (read_object(out / SUMMARY) or {})
+
+
+def _finish(settings: RunSettings, jobs: Sequence[Job], out: Path) -> Iterator[dict[str, Any]]:
     """Makes what is missing, and sums up."""
     summaries = {}
     missing = []
-    for job in seed_jobs(settings, seeds, out, stop_at_return):
+    for job in jobs:
         summary = job.summary()
         if summary is None:
             missing.append(job)
@@ -62,16 +76,26 @@ def _finish(
     for summary in run_jobs(missing):
         summaries[summary["seed"]] = summary
         yield summary
-    write_json(out / SUMMARY, combined(settings, [summaries[seed] for seed in seeds], out))
+    ordered = [summaries[job.settings.seed] for job in jobs]
+    write_json(out / SUMMARY, combined(settings, ordered, out))
     (out / SEEDS).unlink(missing_ok=True)
 
 
 def seed_jobs(
-    settings: RunSettings, seeds: Sequence[int], out: Path, stop_at_return: float | None
+    settings: RunSettings,
+    seeds: Sequence[int],
+    out: Path,
+    stop_at_return: float | None,
+    checkpoint_seconds: float = DEFAULT_SECONDS,
 ) -> list[Job]:
     """Returns one job a seed."""
     return [
-        Job(dataclasses.replace(settings, seed=seed), out / f"seed-{seed}", stop_at_return)
+        Job(
+            dataclasses.replace(settings, seed=seed),
+            out / f"seed-{seed}",
+            stop_at_return,
+            checkpoint_seconds,
+        )
         for seed in seeds
     ]
 

@@ -10,6 +10,7 @@ from typing import Any
 from uflp.experiments.jobs import Job
 from uflp.experiments.resolve import resolve
 from uflp.experiments.seeds import seed_jobs
+from uflp.training.settings import RunSettings
 from uflp.types import UsageError
 
 
@@ -46,6 +47,7 @@ def grid_jobs(
     if twice:
         raise UsageError(f"{twice[0]} is both varied and set")
     jobs: list[Job] = []
+    points: dict[Path, RunSettings] = {}
     for values in itertools.product(*vary.values()):
         point = dict(zip(vary, values, strict=True))
         settings = resolve(
@@ -55,9 +57,23 @@ def grid_jobs(
             access=access,
             overrides={**(overrides or {}), **point},
         )
-        folder = out / ",".join(f"{key}={value}" for key, value in point.items())
-        jobs += seed_jobs(settings, range(seeds), folder, stop_at_return)
+        # A slash would make folders below each other, of which only the last has a name.
+        name = ",".join(f"{key}={value}" for key, value in point.items()).replace("/", "-")
+        _refuse_repeated(out / name, settings, points)
+        points[out / name] = settings
+        jobs += seed_jobs(settings, range(seeds), out / name, stop_at_return)
     return jobs
+
+
+def _refuse_repeated(
+    folder: Path, settings: RunSettings, points: Mapping[Path, RunSettings]
+) -> None:
+    """Refuses a combination that is there already, or whose folder is."""
+    for other, known in points.items():
+        if settings == known:
+            raise UsageError(f"{folder.name} is the same as {other.name}: vary each value once")
+        if folder == other:
+            raise UsageError(f"two combinations would share the folder {folder.name}")
 
 
 def parse_vary(words: Sequence[str]) -> dict[str, list[str]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import dataclasses
 import io
 import json
 import os
@@ -14,9 +16,17 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from uflp.agents import LEARNERS
+from uflp.collection import RULES
+from uflp.experiments.agents import AGENTS
+from uflp.experiments.presets import find_preset
 from uflp.report.statistics import Curve, normalised_auc
-from uflp.training.records import CONFIG, METRICS, SUMMARY
+from uflp.simulators import SIMULATORS
+from uflp.simulators.naming import parse
+from uflp.training.records import CONFIG, METRICS, SUMMARY, as_json
 from uflp.training.settings import LoopSettings, defaults_of
+from uflp.types import UsageError
+from uflp.uncertainty import UNCERTAINTIES
 
 RETURN = "eval_return_mean"
 """The column of `metrics.csv` that learning curves show unless another is named."""
@@ -121,7 +131,7 @@ def read_runs(directories: Sequence[Path]) -> tuple[list[RunRecord], list[Skippe
             runs.append(_read_run(path, skipped))
         except _DamageError as damage:
             skipped.append(Skipped(path, str(damage)))
-    return runs, skipped
+    return _completed(runs), skipped
 
 
 class _DamageError(Exception):
@@ -166,6 +176,40 @@ def _read_run(path: Path, skipped: list[Skipped]) -> RunRecord:
     # Older runs lack settings that came later, and did what these have as their defaults.
     settings = defaults_of(LoopSettings) | config["settings"]
     return RunRecord(path, **names, settings=settings, metrics=metrics, summary=summary)
+
+
+def _completed(runs: Sequence[RunRecord]) -> list[RunRecord]:
+    """Returns the runs with the settings of their parts that came later, as `Job` completes them.
+
+    Only where runs of the same names differ in what they know: the parts take a while to import.
+    """
+    known: dict[tuple[Any, ...], set[frozenset[str]]] = {}
+    for run in runs:
+        known.setdefault(_kind(run), set()).add(frozenset(run.settings))
+    return [
+        dataclasses.replace(run, settings=as_json(defaults_of(*_parts(run))) | run.settings)
+        if len(known[_kind(run)]) > 1
+        else run
+        for run in runs
+    ]
+
+
+def _kind(run: RunRecord) -> tuple[Any, ...]:
+    return run.preset, run.agent, run.uncertainty, run.access
+
+
+def _parts(run: RunRecord) -> list[Any]:
+    """Returns the settings classes of a run, as far as there are such names here."""
+    named = [
+        (LEARNERS, AGENTS[run.agent].learner if run.agent in AGENTS else ""),
+        (UNCERTAINTIES, run.uncertainty or ""),
+        (RULES, str(run.settings["rule"])),
+    ]
+    parts = [registry[name] for registry, name in named if name in registry]
+    with contextlib.suppress(UsageError, ImportError):
+        preset = find_preset(run.preset)
+        parts.append(parse(run.preset)[0] if ":" in run.preset else SIMULATORS[preset.simulator])
+    return parts
 
 
 def _read_object(path: Path) -> dict[str, Any]:

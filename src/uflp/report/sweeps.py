@@ -18,21 +18,29 @@ def write_ranking(jobs: Sequence[Job], out: Path) -> str:
     Combinations rank by the mean of the normalised area under the evaluation curve, which counts
     both how soon and how well an agent learns.
     """
-    runs, _ = read_runs([job.folder for job in jobs])
-    points: dict[str, list[RunRecord]] = {}
-    for run in runs:
-        points.setdefault(run.path.parent.name, []).append(run)
-    areas = {name: mean_interval([run.area for run in runs]) for name, runs in points.items()}
-    ranked = sorted(points, key=lambda name: areas[name].mean, reverse=True)
+    points = _points(jobs)
+    areas = {point: mean_interval([run.area for run in runs]) for point, runs in points.items()}
+    ranked = sorted(points, key=lambda point: areas[point].mean, reverse=True)
     rows = [
         "| rank | settings | area under the curve | best return | queries to target |",
         "|---|---|---|---|---|",
     ]
-    for rank, name in enumerate(ranked, start=1):
-        rows.append(f"| {rank} | {name} | {_interval(areas[name])} | {_outcome(points[name])} |")
+    for rank, point in enumerate(ranked, start=1):
+        area, outcome = _interval(areas[point]), _outcome(points[point])
+        rows.append(f"| {rank} | {point.name} | {area} | {outcome} |")
     text = "\n".join(rows) + "\n"
     write_files({out: text.encode()}, out)
     return text
+
+
+def _points(jobs: Sequence[Job]) -> dict[Path, list[RunRecord]]:
+    """Returns the runs of each combination, by its folder."""
+    runs = {run.path: run for run in read_runs([job.folder for job in jobs])[0]}
+    points: dict[Path, list[RunRecord]] = {}
+    for job in jobs:
+        if job.folder in runs:
+            points.setdefault(job.folder.parent, []).append(runs[job.folder])
+    return points
 
 
 def _interval(interval: Interval) -> str:

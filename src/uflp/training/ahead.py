@@ -9,7 +9,7 @@ code; they only find that the values to act by, and the losses, are there alread
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,6 +87,7 @@ class LearningAhead(Learning):
         self._work_out = _compiled(agent, replay.row)
         self._first = self._end = 0  # Queries worked out: those from the first to before the end.
         self._told = self._seen = np.empty(0)
+        self._before: tuple[Any, ...] = ()  # What they were worked out from.
 
     def values(self, observation: Any, query: int) -> np.ndarray:
         """Returns action values by every ensemble member, [M, A], of what is seen at a query."""
@@ -94,7 +95,7 @@ class LearningAhead(Learning):
             return self._told[query - self._first, None, :-1]
         return super().values(observation, query)
 
-    def prepare(self, rollout: Rollout, query: int, pause: Callable[[], None]) -> None:
+    def prepare(self, rollout: Rollout, query: int, left: int, pause: Callable[[], None]) -> None:
         """Works the next queries out, unless this one is; see `Learning.prepare`."""
         if query < self._end:  # The learner is ahead of the queries.
             return
@@ -102,17 +103,26 @@ class LearningAhead(Learning):
         loop = self._loop
         if self._replay.added + 1 < loop.least_replay:
             return
-        count = min(self._most, loop.eval_period - query % loop.eval_period, loop.queries - query)
+        count = min(self._most, loop.eval_period - query % loop.eval_period, max(1, left))
         steps = range(self.steps, self.steps + self._most)
         draws = [self._randomness.uniforms("replay", step, self._size) for step in steps]
         known, coming = self._replay.foresee(np.stack(draws))
         given = np.array([rollout.given(query, later) for later in range(self._most)], np.int32)
         here = np.array([rollout.observation, count], np.int32)
-        self.learner, told, seen = self._work_out(
-            self.learner, self._tables, known, coming, given, here
-        )
+        self._before = (self.learner, self._tables, known, coming, given, here)
+        self.learner, told, seen = self._work_out(*self._before)
         self._told, self._seen = np.asarray(told), np.asarray(seen)
         self._first, self._end = query, query + int(self._seen[-1])
+
+    def forget(self, query: int) -> None:
+        """Takes back the SGD steps of queries that will not be made; see `Learning.forget`."""
+        super().forget(query)
+        if query < self._end:
+            *before, (observation, _) = self._before
+            here = np.array([observation, query - self._first], np.int32)
+            # The steps of those that were made are taken again, which gives the same numbers.
+            self.learner, *_ = self._work_out(*before, here)
+            self._end = query
 
     def learn(self, rollout: Rollout, query: int) -> float:
         """Takes note of the SGD step before a query, which is taken already; returns the loss."""
@@ -145,14 +155,14 @@ def _compiled(agent: Agent, row: np.dtype) -> Callable[..., tuple[Any, Any, Any]
 
     from uflp.agents.batches import unpack
 
-    @partial(jax.jit, donate_argnums=0)
+    @jax.jit
     def work_out(
         learner: Any, tables: Any, known: Any, coming: Any, given: Any, here: Any
     ) -> tuple[Any, Any, Any]:
         """Acts and learns until an episode ends, or enough queries are made.
 
         Args:
-            learner: as it is before the first query.
+            learner: as it is before the first query; not donated, for `forget` goes back to it.
             tables: `_rows`, and bool [N, A], which of them end an episode.
             known: samples of the SGD steps; see `Replay.foresee`.
             coming: which of their rows are made here.

@@ -72,11 +72,16 @@ class Collecting:
         # Only these may not be finite.
         self._floats = np.issubdtype(spaces.layout(space)[1], np.floating)
 
-    def query(self, pause: Callable[[], None] = lambda: None) -> bool:
+    def query(
+        self,
+        pause: Callable[[], None] = lambda: None,
+        forget: Callable[[], None] = lambda: None,
+    ) -> bool:
         """Makes one query, of a new rollout if none is under way.
 
         Args:
             pause: called just before the query.
+            forget: called if the simulator failed, also if the run gives up.
 
         Returns:
             Whether it was answered. If the simulator failed, its rollout is forgotten.
@@ -87,6 +92,7 @@ class Collecting:
             pause()
             transition = self._rollout.step(self.queries)
         except FailedRolloutError as failure:
+            forget()
             self._drop(failure)
             return False
         self.queries += 1

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_AT_ONCE = "ended at once; what was saved before is intact"
 
 
 class Interrupted(BaseException):
@@ -23,7 +24,7 @@ class Interrupted(BaseException):
         advice: what was saved, and how to go on with it.
     """
 
-    def __init__(self, number: int = signal.SIGINT, advice: str = "nothing was saved"):
+    def __init__(self, number: int = signal.SIGINT, advice: str = _AT_ONCE):
         super().__init__(number, advice)
         self.exit_code = 128 + number
         self.signal = number
@@ -39,7 +40,8 @@ class Interruption:
     """While it is in use, a first signal is only taken note of; a second one ends at once.
 
     With `at_once`, so does the first one: for those who have nothing to save themselves. Outside
-    of the main thread, where signals cannot be caught, it notes nothing.
+    of the main thread, where signals cannot be caught, it notes nothing. Who uses it has to look at
+    what it noted once more afterwards: a signal may come when there is nothing left to stop.
 
     Attributes:
         signal: number of the signal that came, None if none did.

@@ -46,6 +46,10 @@ class Lock:
         self._file.write(str(os.getpid()))
         self._file.flush()
 
+    def follow(self, folder: Path) -> None:
+        """Goes along with the folder, which now has another name."""
+        self._path = folder / LOCK
+
     def release(self) -> None:
         """Gives the folder free."""
         if not self._file.closed:

@@ -104,6 +104,9 @@ class Run:
     def train(self, pause: Callable[[], None] = lambda: None) -> Iterator[Row]:
         """Runs until the budget is spent; yields a row of metrics after each evaluation.
 
+        The last one is that of the spent budget, however it was spent: by a query, by a restore, or
+        by one that failed.
+
         Args:
             pause: called before a query whenever the run is in a state that can be saved, which it
                 is before each unless several were worked out at once.
@@ -111,17 +114,23 @@ class Run:
         loop = self.settings.loop
 
         def prepare() -> None:
-            self.learning.prepare(self.rollout, self.queries, pause)
+            left = loop.queries - self.spent
+            self.learning.prepare(self.rollout, self.queries, left, pause)
+
+        def forget() -> None:
+            self.learning.forget(self.queries)
 
         # Products this small lose more to handing work between threads than they gain from it.
         with threadpool_limits(1):
-            while self.spent < loop.queries:
-                if not self.collecting.query(prepare):
-                    continue
-                due = self._pace.steps_due(self.queries, self.replay.added, self.sgd_steps)
-                for _ in range(due):
+            over = False
+            # A run that is resumed may have spent its budget on a restore that it was saved after:
+            # it still makes the query that the restore was for.
+            while not over:
+                answered = self.collecting.query(prepare, forget)
+                if answered:
                     self._learn()
-                if self.queries % loop.eval_period == 0 or self.spent >= loop.queries:
+                over = self.spent >= loop.queries
+                if over or (answered and self.queries % loop.eval_period == 0):
                     yield self._row()
 
     @property
@@ -206,10 +215,12 @@ class Run:
         return {name: part for name, part in parts.items() if part is not None}
 
     def _learn(self) -> None:
-        """Takes one SGD step."""
-        loss = self.learning.learn(self.rollout, self.queries)
-        require_finite("the loss", loss, self.queries)
-        self.collecting.tally.loss(loss)
+        """Takes the SGD steps that are due after a query."""
+        due = self._pace.steps_due(self.queries, self.replay.added, self.sgd_steps)
+        for _ in range(due):
+            loss = self.learning.learn(self.rollout, self.queries)
+            require_finite("the loss", loss, self.queries)
+            self.collecting.tally.loss(loss)
 
     def _row(self) -> Row:
         """Evaluates, and sums up what has happened since the last row."""
@@ -219,6 +230,7 @@ class Run:
             self._policy,
             self.settings.loop.eval_episodes,
             self.randomness.at("evaluation", self.queries),
+            limit=self.settings.loop.eval_limit,
         )
         require_finite("the return of an evaluation", result.mean, self.queries)
         self.whereabouts.evaluated(self.queries)

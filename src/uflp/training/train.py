@@ -13,7 +13,7 @@ import numpy as np
 from uflp.agents.compute import configure
 from uflp.networks.parameters import saved_tree
 from uflp.training.collecting import SimulatorFailedError
-from uflp.training.interruption import Interruption
+from uflp.training.interruption import Interrupted, Interruption
 from uflp.training.policy import write_policy
 from uflp.training.records import AGENT, RunFolder, Stopped, summarize
 from uflp.training.run import Run
@@ -71,7 +71,8 @@ def train(
         make_run: makes the run of the settings: in this process, or spread over several.
 
     Raises:
-        Interrupted: if a signal asked for the end; the run was saved, and can be resumed.
+        Interrupted: if a signal asked for the end; the run was saved, and can be resumed, or was
+            finished, where the signal came too late.
         RunError: if the run cannot go on.
     """
     if not checkpoint_seconds >= 0:
@@ -120,6 +121,9 @@ def train(
             saver.keep_history()
         folder.finish(summary)
         saver.remove()
+    if interruption.signal is not None:
+        # Too late for this run, but not for those that whoever called this would make next.
+        raise Interrupted(interruption.signal, f"the run was finished first: it is in {out}")
     return _result(settings, rows, summary, out)
 
 
