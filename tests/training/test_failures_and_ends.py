@@ -100,25 +100,41 @@ def test_queries_worked_out_ahead_are_the_same_after_failures() -> None:
         np.testing.assert_allclose(first, second, rtol=1e-4, atol=1e-6)
 
 
-def test_steps_that_are_taken_again_give_the_very_same_learner() -> None:
-    """Bit for bit, at any query of those that were worked out at once."""
-    run = Run(diver(16))
+@pytest.mark.parametrize("made", [0, 1, 3])
+def test_steps_that_are_taken_again_give_the_very_same_learner(
+    made: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bit for bit, at any query of those that were worked out at once, and in any call."""
+    monkeypatch.setattr("uflp.training.ahead._KEPT", 5)
+    run = Run(diver(16, size=12))
     learning = run.learning
     assert isinstance(learning, LearningAhead)
+    work_out, forget, calls = learning._work_out, learning.forget, []
 
-    failing(run, lambda number: run.queries > 100 and learning._end - run.queries > 3)
-    with pytest.raises(SimulatorFailedError):
-        list(run.train())
-    before = learning._before
-    assert learning.learner.clock[0] == run.sgd_steps == before[0].clock[0]
-    for made in (3, 1):
-        *rest, (observation, _) = before
-        expected, *_ = learning._work_out(*rest, np.array([observation, made], np.int32))
-        learning.learner, *_ = learning._work_out(*rest, np.array([observation, 4], np.int32))
-        learning._before, learning._end = before, learning._first + 4
-        learning.forget(learning._first + made)
+    def watched(learner: Any, *arguments: Any) -> Any:
+        calls.append((jax.tree.map(np.copy, learner), *arguments))
+        return work_out(learner, *arguments)
+
+    def compared(query: int) -> None:
+        *before, (observation, _) = calls[-1]
+        expected, *_ = work_out(*before, np.array([observation, made], np.int32))
+        numbers.append(len(learning._calls))
+        forget(query)
         for first, second in zip(*map(jax.tree.leaves, (expected, learning.learner)), strict=True):
             np.testing.assert_array_equal(first, second)
+
+    numbers: list[int] = []
+    chances = iter(range(10**6))
+    learning._work_out, learning.forget = watched, compared  # type: ignore[method-assign]
+    failing(
+        run,
+        lambda number: (
+            run.queries == learning._first + made < learning._end and next(chances) % 4 == 3
+        ),
+    )
+    list(run.train())
+    assert len(numbers) > 3
+    assert max(numbers) > 2
 
 
 def test_what_is_saved_of_a_simulator_that_keeps_failing_is_not_ahead(tmp_path: Path) -> None:
