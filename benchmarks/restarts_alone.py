@@ -2,15 +2,17 @@
 
 A search that has nothing to learn: it knows exactly which pairs of state and action it has tried.
 With probability 0.1 a rollout begins at the start, else at an untried pair of a state that it has
-seen, drawn uniformly. From there it acts to the end of the episode in one of four ways:
+seen, drawn uniformly. From there it acts to the end of the episode in one of these ways:
 
     random      by chance
     optimist    by chance where an action is untried, else to the left
     seeker      towards the nearest untried pair that can still be reached, else to the left
     member      takes an untried action beside a tried one 4 times in 10, and where both are tried
                 does as the seeker 9 times in 10, as BootDDQN does by `benchmarks.seeking`
+    oldest      as a member, but restarts at the pair whose state was seen first
+    shallowest  as a member, but restarts at a pair of the uppermost row
 
-Run as `python -m benchmarks.restarts_alone`, which takes two minutes. It counts queries up to the
+Run as `python -m benchmarks.restarts_alone`, which takes five minutes. It counts queries up to the
 rewarded corner for twenty seeds, and fits to each the exponent of N.
 """
 
@@ -30,6 +32,9 @@ SEEKS, TAKES = 0.9, 0.4
 
 Way = Callable[[np.ndarray, int, int, np.random.Generator], int]
 """From what was tried, bool [N, N, 2], a row, a column and a generator to 0, left, or 1, right."""
+Order = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""From the rows of untried pairs, and when their states were first seen, to numbers of which the
+least is where to restart; ties are broken by chance."""
 
 
 def random(tried: np.ndarray, row: int, column: int, rng: np.random.Generator) -> int:
@@ -65,24 +70,48 @@ def member(tried: np.ndarray, row: int, column: int, rng: np.random.Generator) -
     return int(here[0]) if rng.random() < TAKES else int(here[1])
 
 
-def queries_to_corner(size: int, way: Way, rng: np.random.Generator) -> int:
+def anywhere(rows: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    return np.zeros(len(rows))
+
+
+def oldest(rows: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    return seen
+
+
+def shallowest(rows: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    return rows
+
+
+SEARCHES: dict[str, tuple[Way, Order]] = {
+    "random": (random, anywhere),
+    "optimist": (optimist, anywhere),
+    "seeker": (seeker, anywhere),
+    "member": (member, anywhere),
+    "oldest": (member, oldest),
+    "shallowest": (member, shallowest),
+}
+
+
+def queries_to_corner(size: int, way: Way, order: Order, rng: np.random.Generator) -> int:
     tried = np.zeros((size, size, 2), bool)
-    seen = np.zeros((size, size), bool)
-    seen[0, 0] = True
-    queries = 0
+    seen = np.full((size, size), -1)  # the query before which a state was seen first
+    seen[0, 0] = queries = 0
     while not tried[-1, -1, 1]:
-        untried = np.argwhere(seen[..., None] & ~tried)
+        untried = np.argwhere((seen >= 0)[..., None] & ~tried)
         if rng.random() < P_INIT or not len(untried):
             row = column = 0
             action = way(tried, row, column, rng)
         else:
-            row, column, action = untried[rng.integers(len(untried))]
+            rows, columns, _ = untried.T
+            last = order(rows, seen[rows, columns])
+            row, column, action = rng.choice(untried[last == last.min()])
         for following in range(row + 1, size + 1):
             tried[row, column, action] = True
             queries += 1
             row, column = following, column + 1 if action else max(column - 1, 0)
             if row < size:
-                seen[row, column] = True
+                if seen[row, column] < 0:
+                    seen[row, column] = queries
                 action = way(tried, row, column, rng)
     return queries
 
@@ -99,19 +128,19 @@ def main() -> None:
     with OUT.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(("way", "size", "seed", "queries"))
-        for way in (random, optimist, seeker, member):
+        for name, search in SEARCHES.items():
             counted = np.array(
                 [
                     [
-                        queries_to_corner(size, way, np.random.default_rng((seed, size)))
+                        queries_to_corner(size, *search, np.random.default_rng((seed, size)))
                         for size in SIZES
                     ]
                     for seed in SEEDS
                 ]
             )
             for seed, size in np.ndindex(counted.shape):
-                writer.writerow((way.__name__, SIZES[size], SEEDS[seed], counted[seed, size]))
-            print(f"{way.__name__:9}{told(counted)}", flush=True)
+                writer.writerow((name, SIZES[size], SEEDS[seed], counted[seed, size]))
+            print(f"{name:11}{told(counted)}", flush=True)
 
 
 if __name__ == "__main__":
