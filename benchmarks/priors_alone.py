@@ -15,13 +15,13 @@ rewarded corner for ten seeds, and fits to each the exponent of N.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.restarts_alone import P_INIT, SIZES, told
+from benchmarks.restarts_alone import P_INIT, write_counts
 
 OUT = Path(__file__).parent.parent / "results" / "deep-sea-scaling" / "priors-alone.csv"
 SEEDS = range(10)
@@ -59,7 +59,7 @@ class Ensemble:
             best = self.values[:, row].max(axis=-1)
 
 
-def queries_to_corner(size: int, draw: Draw, rng: np.random.Generator) -> int:
+def queries_to_corner(size: int, rng: np.random.Generator, *, draw: Draw) -> int:
     ensemble = Ensemble(size, draw, rng)
     tried = np.zeros((size, size, 2), bool)
     seen = np.zeros((size, size), bool)
@@ -85,22 +85,8 @@ def queries_to_corner(size: int, draw: Draw, rng: np.random.Generator) -> int:
 
 
 def main() -> None:
-    with OUT.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(("priors", "size", "seed", "queries"))
-        for name, draw in PRIORS.items():
-            counted = np.array(
-                [
-                    [
-                        queries_to_corner(size, draw, np.random.default_rng((seed, size)))
-                        for size in SIZES
-                    ]
-                    for seed in SEEDS
-                ]
-            )
-            for seed, size in np.ndindex(counted.shape):
-                writer.writerow((name, SIZES[size], SEEDS[seed], counted[seed, size]))
-            print(f"{name:9}{told(counted)}", flush=True)
+    searches = {name: partial(queries_to_corner, draw=draw) for name, draw in PRIORS.items()}
+    write_counts(OUT, "priors", searches, SEEDS)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ rewarded corner for twenty seeds, and fits to each the exponent of N.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -92,7 +93,7 @@ SEARCHES: dict[str, tuple[Way, Order]] = {
 }
 
 
-def queries_to_corner(size: int, way: Way, order: Order, rng: np.random.Generator) -> int:
+def queries_to_corner(size: int, rng: np.random.Generator, *, way: Way, order: Order) -> int:
     tried = np.zeros((size, size, 2), bool)
     seen = np.full((size, size), -1)  # the query before which a state was seen first
     seen[0, 0] = queries = 0
@@ -116,7 +117,36 @@ def queries_to_corner(size: int, way: Way, order: Order, rng: np.random.Generato
     return queries
 
 
-def told(counted: np.ndarray) -> str:
+def write_counts(
+    path: Path,
+    column: str,
+    searches: Mapping[str, Callable[[int, np.random.Generator], int]],
+    seeds: Sequence[int],
+) -> None:
+    """Counts the queries of searches by size and seed, writes them down and prints their means.
+
+    Args:
+        path: of the CSV.
+        column: its first, for the names of the searches.
+        searches: from a size and a generator to the queries needed.
+        seeds: of the generators.
+    """
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow((column, "size", "seed", "queries"))
+        for name, search in searches.items():
+            counted = np.array(
+                [
+                    [search(size, np.random.default_rng((seed, size))) for size in SIZES]
+                    for seed in seeds
+                ]
+            )
+            for seed, size in np.ndindex(counted.shape):
+                writer.writerow((name, SIZES[size], seeds[seed], counted[seed, size]))
+            print(f"{name:11}{_told(counted)}", flush=True)
+
+
+def _told(counted: np.ndarray) -> str:
     """Puts queries [seeds, sizes] into words: their means, and the exponent with its error."""
     exponents = np.polyfit(np.log(SIZES), np.log(counted.T), 1)[0]
     error = np.std(exponents, ddof=1) / len(exponents) ** 0.5
@@ -125,22 +155,11 @@ def told(counted: np.ndarray) -> str:
 
 
 def main() -> None:
-    with OUT.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(("way", "size", "seed", "queries"))
-        for name, search in SEARCHES.items():
-            counted = np.array(
-                [
-                    [
-                        queries_to_corner(size, *search, np.random.default_rng((seed, size)))
-                        for size in SIZES
-                    ]
-                    for seed in SEEDS
-                ]
-            )
-            for seed, size in np.ndindex(counted.shape):
-                writer.writerow((name, SIZES[size], SEEDS[seed], counted[seed, size]))
-            print(f"{name:11}{told(counted)}", flush=True)
+    searches = {
+        name: partial(queries_to_corner, way=way, order=order)
+        for name, (way, order) in SEARCHES.items()
+    }
+    write_counts(OUT, "way", searches, SEEDS)
 
 
 if __name__ == "__main__":

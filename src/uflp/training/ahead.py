@@ -27,7 +27,7 @@ from uflp.types import Outcomes, RunError
 if TYPE_CHECKING:
     from uflp.agents.base import Agent
 
-_KEPT = 64  # Calls from one copy of the learner to the next: it takes a fifth of a call's time.
+_KEPT = 64  # Calls from one copy of the learner to the next; a copy takes a fifth of a call's time.
 
 
 class OutcomeError(RunError):
