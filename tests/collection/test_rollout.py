@@ -137,6 +137,39 @@ def test_a_rollout_limit_truncates_and_does_not_terminate() -> None:
     assert collection.states() == [0, 1, 2, 2, 3, 4]
 
 
+def test_a_restart_limit_truncates_restarts_alone() -> None:
+    collection = Collection(Corridor(length=9), restart_limit=3)
+    assert len(collection.collect(Start())) == 8
+    restarted = collection.collect(Start(2, 1))
+    assert [(step.terminated, step.truncated) for step in restarted] == [
+        (False, False),
+        (False, False),
+        (False, True),
+    ]
+    assert restarted[-1].next_observation == 5
+    assert len(collection.collect(Start())) == 8
+
+
+@pytest.mark.parametrize(("limit", "restart_limit"), [(3, 5), (5, 3)])
+def test_of_two_limits_a_restart_ends_at_the_sooner(limit: int, restart_limit: int) -> None:
+    collection = Collection(Corridor(length=9), limit=limit, restart_limit=restart_limit)
+    assert len(collection.collect(Start())) == limit
+    assert len(collection.collect(Start(0, 1))) == 3
+
+
+def test_what_is_left_of_a_rollout_goes_by_how_it_began() -> None:
+    collection = Collection(Corridor(length=9), limit=5, restart_limit=3)
+    collection.collect(Start(), at_most=2)
+    assert collection.rollout.left == 3
+    collection.rollout.begin(Start(0, 1))
+    assert collection.rollout.left == 3
+    collection.rollout.step(0)
+    assert collection.rollout.left == 2
+    unlimited = Collection(Corridor(length=9))
+    unlimited.collect(Start(), at_most=1)
+    assert unlimited.rollout.left is None
+
+
 def test_the_end_of_the_task_at_the_limit_terminates() -> None:
     transitions = Collection(Corridor(length=4), limit=3).collect(Start())
     assert [(step.terminated, step.truncated) for step in transitions][-1] == (True, False)

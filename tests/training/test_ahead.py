@@ -47,6 +47,7 @@ def followed(run: Run) -> tuple[list[Transition], list[int | None], list[dict[st
         {"agent": "dist-ddqn", "size": 8, "queries": 1500},
         # An evaluation in mid-rollout, and a replay that is overwritten and hands out its newest.
         {"eval_period": 130, "newest": 0.1, "replay_size": 300},
+        {"rollout_limit": 9, "restart_limit": 3, "p_init": 0.3},
         {"access": "online", "epsilon": 0.5, "reward_clip": 0.0005, "discount": 0.0},
     ],
 )
@@ -91,7 +92,6 @@ def test_few_calls_work_many_queries_out() -> None:
         ("ddqn", {"n_step": 2}),
         ("ddqn", {"sgd_period": 2}),
         ("ddqn", {"samples_per_insert": 64.0}),
-        ("ddqn", {"rollout_limit": 5}),
         ("ddqn", {"repeat_probability": 0.5}),
         ("ddqn", {"rule": "td-error"}),
         ("ddqn-bonus", {}),

@@ -36,6 +36,7 @@ STOPS = (7, 97, 97, 151, 233)
         ("swingup", "ddqn-intrinsic", "rnd", {}),
         ("gym:CartPole-v1", "ddqn", "counts", {}),
         ("gym:Taxi-v4", "ddqn-bonus", "counts", {"strategy": "replay"}),
+        ("deep-sea", "ddqn-bonus", "counts", {"size": 20, "restart_limit": 5, "p_init": 0.0}),
         ("deep-sea", "ddqn", None, {"rule": "uniform"}),
         ("deep-sea", "ddqn", None, {"rule": "return", "stochastic": True, "batch": 3}),
         ("deep-sea", "boot-ddqn", None, {"rule": "td-error", "checkpoint_period": 2}),

@@ -75,6 +75,7 @@ class Rollout:
         rule: Rule | None,
         checkpoint_period: int = 1,
         limit: int | None = None,
+        restart_limit: int | None = None,
         intrinsic_scale: float = 0.0,
         lineage: Ancestry | None = None,
         demonstrations: Demonstrations | None = None,
@@ -90,6 +91,7 @@ class Rollout:
             rule: told of every snapshot and of what became of it, if there is one.
             checkpoint_period: a state is saved every so many observations.
             limit: queries after which a rollout is truncated.
+            restart_limit: queries after which one that began with a restart is, if that is sooner.
             intrinsic_scale: c of the intrinsic reward c·u(s, a), Eq. 5.
             lineage: told of every action that the simulator executes, if it says which.
             demonstrations: what the first rollouts play, in the place of the actor.
@@ -106,7 +108,10 @@ class Rollout:
         self._rule = rule
         self._period = checkpoint_period
         self._limit = limit
+        limits = [most for most in (limit, restart_limit) if most is not None]
+        self._restart_limit = min(limits, default=None)
         self._intrinsic_scale = intrinsic_scale
+        self._restarted = False
         self._key: Any = None
         self._action: int | None = None
         self._length = 0
@@ -117,6 +122,15 @@ class Rollout:
     def demonstrates(self) -> bool:
         """Whether the next rollout plays a demonstration."""
         return self.rollouts < len(self._demonstrations)
+
+    @property
+    def left(self) -> int | None:
+        """Queries until the present rollout is truncated, None if it goes on to its end."""
+        played = self._played()
+        if played is not None:
+            return len(played) - self._length
+        limit = self._restart_limit if self._restarted else self._limit
+        return None if limit is None else limit - self._length
 
     def adopt(self, snapshot: Snapshot) -> None:
         """Adds a snapshot that another run has left to the history; the lineage is there already.
@@ -134,12 +148,14 @@ class Rollout:
         demonstrated = self._demonstrations.seed(self.rollouts) if self.demonstrates else None
         self.rollouts += 1
         if start.entry is None or self._history is None:
+            self._restarted = False
             seed = int(rng.integers(2**32)) if demonstrated is None else demonstrated
             self.observation, _ = self._ask(lambda: self._simulator.reset(seed=seed))
         else:
             snapshot = self._history.fetch(start.entry)
             assert snapshot is not None, "a rule chose an entry that the history has evicted"
             self.observation, _ = self._ask(lambda: self._simulator.restore(snapshot))
+            self._restarted = True
             self.restarts += 1
         if self._lineage is not None:
             self._lineage.begin(start.entry)
@@ -165,8 +181,7 @@ class Rollout:
         intrinsic = self._visit(key, action)
         self._length += 1
         # Reaching the limit ends the rollout, not the task: values bootstrap through.
-        limit = self._limit if played is None else len(played)
-        truncated = not terminated and (truncated or self._length == limit)
+        truncated = not terminated and (truncated or self.left == 0)
         self.over = terminated or truncated
         self.observation, self._action = next_observation, None
         transition = Transition(
@@ -203,6 +218,7 @@ class Rollout:
             "actor": self._actor.state(),
             "action": self._action,
             "length": self._length,
+            "restarted": self._restarted,
             "over": self.over,
             "rollouts": self.rollouts,
             "restarts": self.restarts,
@@ -217,6 +233,8 @@ class Rollout:
         self._actor.load(state["actor"])
         self._action = state["action"]
         self._length = number(state, "length")
+        # Runs of before there was a restart limit have none, and it makes no difference to them.
+        self._restarted = state.get("restarted", False)
         self.over = state["over"]
         self.rollouts = number(state, "rollouts")
         self.restarts = number(state, "restarts")

@@ -17,8 +17,8 @@ from uflp.report.statistics import Interval, difference_interval, improvement_in
 
 # What the two kinds of access may set differently, and still be two ways to do the same task.
 _OF_ACCESS = {
-    *("p_init", "batch", "restart", "checkpoint_period", "rollout_limit", "history_size"),
-    *("history_bytes", "epsilon", "bonus_scale"),
+    *("p_init", "batch", "restart", "checkpoint_period", "rollout_limit", "restart_limit"),
+    *("history_size", "history_bytes", "epsilon", "bonus_scale"),
 }
 _UNKNOWN = Interval(math.nan, math.nan, math.nan)
 

@@ -48,7 +48,7 @@ def may_look_ahead(settings: RunSettings, agent: Agent) -> bool:
         and agent.members == 1
         and settings.exploration == "greedy"
         and loop.n_step == loop.queries_per_step == 1
-        and loop.samples_per_insert is loop.rollout_limit is loop.demonstrations is None
+        and loop.samples_per_insert is loop.demonstrations is None
         and loop.repeat_probability == 0
         and isinstance(settings.rule, MostUncertain)
     )
@@ -108,6 +108,8 @@ class LearningAhead(Learning):
         if self._replay.added + 1 < loop.least_replay:
             return
         count = min(self._most, loop.eval_period - query % loop.eval_period, max(1, left))
+        if rollout.left is not None:
+            count = min(count, rollout.left)
         steps = range(self.steps, self.steps + self._most)
         draws = [self._randomness.uniforms("replay", step, self._size) for step in steps]
         known, coming = self._replay.foresee(np.stack(draws))

@@ -27,6 +27,8 @@ class LoopSettings:
             a random action; of the rule `uncertainty`.
         checkpoint_period: observations between two snapshots of a rollout.
         rollout_limit: queries after which a rollout is truncated; None runs episodes to their end.
+        restart_limit: queries after which one that began with a restart is, if that is sooner; None
+            treats it like any other. What is new mostly lies right behind a restart.
         history_size: snapshots that the history holds.
         history_bytes: budget of the history in bytes of snapshot data; None sets none.
         history_from: folder of a run whose history this one begins with; None begins with none.
@@ -63,6 +65,7 @@ class LoopSettings:
     restart: Literal["pair", "state"] = "pair"
     checkpoint_period: int = 1
     rollout_limit: int | None = None
+    restart_limit: int | None = None
     history_size: int = 1_000_000
     history_bytes: int | None = None
     history_from: str | None = None
@@ -97,8 +100,8 @@ class LoopSettings:
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
         for name in (
-            *("batch", "rollout_limit", "history_bytes", "min_replay", "sgd_period"),
-            "eval_limit",
+            *("batch", "rollout_limit", "restart_limit", "history_bytes", "min_replay"),
+            *("sgd_period", "eval_limit"),
         ):
             value = getattr(self, name)
             if value is not None and value < 1:

@@ -208,6 +208,7 @@ def make_rollout(
         rule=rule,
         checkpoint_period=loop.checkpoint_period,
         limit=loop.rollout_limit,
+        restart_limit=loop.restart_limit,
         intrinsic_scale=loop.bonus_scale if settings.exploration == "intrinsic" else 0.0,
         lineage=lineage,
         demonstrations=demonstrations,

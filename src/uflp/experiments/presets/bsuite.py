@@ -35,6 +35,7 @@ DEEP_SEA = Preset(
         SMALL_RND,
         Rule({"epsilon": 0.1}, agents=("ddqn-bonus",)),
         Rule({"members": 20, "prior_scale": 40.0, "newest": 0.25}, agents=("boot-ddqn",)),
+        Rule({"restart_limit": 10}, agents=("boot-ddqn",), access="local"),
         Rule({"discount": 1.0, "sgd_period": 4, "regularization": 0.1}, agents=("pi", "pi-bonus")),
     ),
 )
