@@ -5,12 +5,16 @@ import json
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
 from uflp.experiments import jobs as jobs_module
 from uflp.experiments.jobs import Job, KilledError, require_faithful, run_jobs
 from uflp.experiments.resolve import resolve
+from uflp.training.checkpoints import Checkpoints
 from uflp.training.interruption import Interrupted
 from uflp.training.lock import LOCK, Lock
 from uflp.training.train import train
@@ -154,6 +158,36 @@ def test_a_process_that_was_killed_is_told_in_a_sentence(job, monkeypatch):
     monkeypatch.setattr(jobs_module, "_run", killed)
     with pytest.raises(KilledError, match=r"want of memory; .* the same command goes on"):
         list(run_jobs([job]))
+
+
+BOTH = """
+import sys
+from pathlib import Path
+from uflp.experiments.jobs import Job, run_jobs
+from uflp.experiments.resolve import resolve
+
+if __name__ == "__main__":
+    jobs = [
+        Job(resolve("deep-sea", agent="random", overrides={"queries": queries}), Path(folder))
+        for queries, folder in ((30, sys.argv[1]), (10**9, sys.argv[2]))
+    ]
+    list(run_jobs(jobs))
+"""
+
+
+def test_processes_end_with_the_one_that_began_them_and_save_their_runs(tmp_path):
+    """One of them has nothing left to do by then, and the other would go on for days."""
+    script, short, long = tmp_path / "both.py", tmp_path / "short", tmp_path / "long"
+    script.write_text(BOTH)
+    with subprocess.Popen([sys.executable, script, short, long], stdout=subprocess.PIPE) as process:
+        while not ((short / "summary.json").exists() and (long / "metrics.csv").exists()):
+            assert process.poll() is None
+            time.sleep(0.05)
+        assert not (long / "checkpoint").exists()
+        process.kill()
+        # All of them write there, so that it ends with the last.
+        assert process.communicate(timeout=120)[0] == b""
+    assert Checkpoints(long / "checkpoint").newest()["run"]["queries"] > 0
 
 
 def test_each_simulator_that_is_gone_back_with_is_looked_at_once(monkeypatch):

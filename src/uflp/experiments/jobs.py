@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -106,7 +107,7 @@ def run_jobs(jobs: Sequence[Job]) -> Iterator[dict[str, Any]]:
     """Makes runs in processes of their own; yields each summary as it comes in.
 
     A run that was begun goes on from its checkpoint; what else is in a folder is moved aside. A
-    signal lets every process save its run first.
+    signal lets every process save its run first, and so does the end of this one, whatever ended it.
 
     Raises:
         KilledError: if a process was killed; the others saved their runs.
@@ -114,7 +115,7 @@ def run_jobs(jobs: Sequence[Job]) -> Iterator[dict[str, Any]]:
     # A forked child would inherit JAX's threads in an unusable state.
     context = multiprocessing.get_context("spawn")
     workers = max(1, min(len(jobs), os.cpu_count() or 1))
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool:
         futures = [pool.submit(_run, job) for job in jobs]
         try:
             with Interruption(at_once=True):
@@ -133,9 +134,32 @@ def run_jobs(jobs: Sequence[Job]) -> Iterator[dict[str, Any]]:
 
 
 _stopping = False
+_running = threading.Lock()
+
+
+def _end_with_parent() -> None:
+    """Ends this process, its run saved, once the one that began it is gone.
+
+    One that was killed can tell nobody, and its children would wait for work for good.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+        with _running:
+            os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
 
 
 def _run(job: Job) -> dict[str, Any]:
+    with _running:
+        return _train(job)
+
+
+def _train(job: Job) -> dict[str, Any]:
     global _stopping
     if _stopping:  # This one was in the queue already when the signal came.
         raise Interrupted
