@@ -11,6 +11,7 @@ seen, drawn uniformly. From there it acts to the end of the episode in one of th
                 does as the seeker 9 times in 10, as BootDDQN does by `benchmarks.seeking`
     oldest      as a member, but restarts at the pair whose state was seen first
     shallowest  as a member, but restarts at a pair of the uppermost row
+    short       as a member, but goes only ten queries far from where it restarted
 
 Run as `python -m benchmarks.restarts_alone`, which takes two minutes. It counts queries up to the
 rewarded corner for twenty seeds, and fits to each the exponent of N.
@@ -22,6 +23,7 @@ import csv
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -83,17 +85,27 @@ def shallowest(rows: np.ndarray, seen: np.ndarray) -> np.ndarray:
     return rows
 
 
-SEARCHES: dict[str, tuple[Way, Order]] = {
-    "random": (random, anywhere),
-    "optimist": (optimist, anywhere),
-    "seeker": (seeker, anywhere),
-    "member": (member, anywhere),
-    "oldest": (member, oldest),
-    "shallowest": (member, shallowest),
+class Search(NamedTuple):
+    """How a search goes on, where it restarts, and after how many queries it does so anew."""
+
+    way: Way
+    order: Order = anywhere
+    restart_limit: int | None = None
+
+
+SEARCHES = {
+    "random": Search(random),
+    "optimist": Search(optimist),
+    "seeker": Search(seeker),
+    "member": Search(member),
+    "oldest": Search(member, oldest),
+    "shallowest": Search(member, shallowest),
+    "short": Search(member, restart_limit=10),
 }
 
 
-def queries_to_corner(size: int, rng: np.random.Generator, *, way: Way, order: Order) -> int:
+def queries_to_corner(size: int, rng: np.random.Generator, *, search: Search) -> int:
+    way, order, limit = search
     tried = np.zeros((size, size, 2), bool)
     seen = np.full((size, size), -1)  # the query before which a state was seen first
     seen[0, 0] = queries = 0
@@ -101,12 +113,13 @@ def queries_to_corner(size: int, rng: np.random.Generator, *, way: Way, order: O
         untried = np.argwhere((seen >= 0)[..., None] & ~tried)
         if rng.random() < P_INIT or not len(untried):
             row = column = 0
-            action = way(tried, row, column, rng)
+            action, end = way(tried, row, column, rng), size
         else:
             rows, columns, _ = untried.T
             ranks = order(rows, seen[rows, columns])
             row, column, action = rng.choice(untried[ranks == ranks.min()])
-        for following in range(row + 1, size + 1):
+            end = size if limit is None else min(size, row + limit)
+        for following in range(row + 1, end + 1):
             tried[row, column, action] = True
             queries += 1
             row, column = following, column + 1 if action else max(column - 1, 0)
@@ -156,8 +169,7 @@ def _told(counted: np.ndarray) -> str:
 
 def main() -> None:
     searches = {
-        name: partial(queries_to_corner, way=way, order=order)
-        for name, (way, order) in SEARCHES.items()
+        name: partial(queries_to_corner, search=search) for name, search in SEARCHES.items()
     }
     write_counts(OUT, "way", searches, SEEDS)
 

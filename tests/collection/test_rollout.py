@@ -132,9 +132,35 @@ def test_a_rollout_limit_truncates_and_does_not_terminate() -> None:
         (False, True),
     ]
     assert transitions[-1].next_observation == 3
-    # Counted anew in the next one, which begins where it is told to.
+    # Counted anew in the next one, which begins where it is told to. The last state is saved: it is
+    # not the end of the task, and one can go on from there.
     assert len(collection.collect(Start(2, 1))) == 3
-    assert collection.states() == [0, 1, 2, 2, 3, 4]
+    assert collection.states() == [0, 1, 2, 3, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("corridor", "limit", "period", "saved"),
+    [
+        (Corridor(length=9), 3, 1, [0, 1, 2, 3]),
+        (Corridor(length=9), 3, 2, [0, 2]),
+        (Corridor(length=9), 4, 2, [0, 2, 4]),
+        (Corridor(length=4), 3, 1, [0, 1, 2]),
+        (Corridor(length=9, cap=3), 3, 1, [0, 1, 2]),
+    ],
+)
+def test_the_rule_is_told_which_entries_a_rollout_added(
+    corridor: Corridor, limit: int, period: int, saved: list[int]
+) -> None:
+    collection = Collection(corridor, limit=limit, checkpoint_period=period)
+    told: list[Any] = []
+    rule = collection.rollout._rule
+    assert rule is not None
+    rule.ended = lambda entries, score: told.append(entries)  # type: ignore[method-assign]
+    for _ in range(2):
+        collection.collect(Start())
+    assert collection.states() == 2 * saved
+    both = np.arange(2 * len(saved)).reshape(2, -1)
+    assert [entries.tolist() for entries in told] == both.tolist()
 
 
 def test_a_restart_limit_truncates_restarts_alone() -> None:

@@ -137,6 +137,38 @@ def test_time_limits_go_on_from_the_restored_step() -> None:
     assert env.step(1)[3], "the fifteenth step is the last"
 
 
+@pytest.mark.parametrize(("first_action", "left"), [("free", 3), ("forced", 2)])
+def test_a_restart_limit_truncates_restarts_alone(first_action: Any, left: int) -> None:
+    env = LocalAccess(Walled(), p_init=0.0, restart_limit=3, first_action=first_action)
+    env.reset(seed=0)
+    assert not any(step[2] or step[3] for step in walk(env, [1] * 10))
+    for _ in range(3):
+        _, info = env.reset()
+        assert info["uflp/restart"]
+        assert [step[2:4] for step in walk(env, [0] * left)] == [(False, False)] * (left - 1) + [
+            (False, True)
+        ]
+    assert len(env.pop_transitions()) == (3 if first_action == "forced" else 0)
+    env.reset(seed=1)
+    assert not any(step[2] or step[3] for step in walk(env, [1] * 10))
+
+
+def test_where_a_restart_ends_the_next_may_go_on() -> None:
+    env = LocalAccess(Walled(), p_init=0.0, batch=None, checkpoint_period=1, restart_limit=1)
+    env.reset(seed=0)
+    for _ in range(60):
+        _, info = env.reset()
+        assert env.step(info["uflp/first_action"])[3]
+    assert len(set(env.memory.history.keys(env.memory.history.live()).tolist())) == 19
+
+
+def test_an_episode_that_ends_at_the_limit_is_over() -> None:
+    env = LocalAccess(Corridor(), p_init=0.0, restart_limit=1)
+    env.reset(seed=0)
+    env.reset()
+    assert env.step(0)[2:4] == (True, False)
+
+
 def test_expensive_snapshots_are_taken_ever_more_rarely() -> None:
     env = LocalAccess(corridor(), p_init=0.0)
     env.reset(seed=0)
@@ -326,6 +358,7 @@ def test_gymnasium_finds_nothing_wrong_with_it() -> None:
     [
         ({"p_init": 1.5}, "p_init must lie in"),
         ({"batch": 0}, "batch must be at least 1"),
+        ({"restart_limit": 0}, "restart_limit must be at least 1"),
         ({"first_action": "maybe"}, "first_action is 'free' or 'forced'"),
         ({"restart": "pairs"}, "restart is 'pair', 'state' or None, not 'pairs'"),
         ({"seed": -1}, "seed must not be negative, not -1"),

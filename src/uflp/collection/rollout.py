@@ -175,24 +175,28 @@ class Rollout:
         elif action is None:
             action = self._actor.act(observation, key, query, self._simulator.mask)
         result = self._ask(lambda: self._simulator.step(action))
-        next_observation, reward, terminated, truncated, _ = result
+        next_observation, reward, terminated, stopped, _ = result
         if self._lineage is not None:
             self._lineage.stepped(self._simulator.executed, self._simulator.screen_score)
         intrinsic = self._visit(key, action)
         self._length += 1
-        # Reaching the limit ends the rollout, not the task: values bootstrap through.
-        truncated = not terminated and (truncated or self.left == 0)
-        self.over = terminated or truncated
+        # Reaching the limit ends the rollout, not the task: values bootstrap through, and the state
+        # is one to go on from.
+        final = terminated or stopped
+        self.over = final or self.left == 0
         self.observation, self._action = next_observation, None
         transition = Transition(
-            *(observation, action, reward, next_observation, terminated, truncated, intrinsic),
+            *(observation, action, reward, next_observation, terminated),
+            *(self.over and not terminated, intrinsic),
             next_mask=self._simulator.mask,
         )
-        self._tell(transition)
-        if not self.over:
+        self._tell_left(transition)
+        if not final:
             self._key = self._key_of(next_observation)
             if self._length % self._period == 0:
                 self._remember()
+        if self.over:
+            self._tell_ended(seen=self._length - 1 if final else self._length)
         return transition
 
     def given(self, query: int, later: int) -> int:
@@ -265,18 +269,19 @@ class Rollout:
         if self._lineage is not None:
             self._lineage.added(entry, self._history.oldest)
 
-    def _tell(self, transition: Transition) -> None:
-        """Tells the rule what happened in the last entry's state, and at the end of a rollout."""
+    def _tell_left(self, transition: Transition) -> None:
+        """Tells the rule what happened in the last entry's state, if it happened there."""
+        if self._rule is None or self._history is None or (self._length - 1) % self._period:
+            return
+        self._rule.left(self._history.newest, transition)
+
+    def _tell_ended(self, seen: int) -> None:
+        """Tells the rule of the end of a rollout that has seen so many states after s0."""
         if self._rule is None or self._history is None:
             return
         newest = self._history.newest
-        saved, since = divmod(self._length - 1, self._period)
-        if since == 0:
-            self._rule.left(newest, transition)
-        if self.over:
-            first = max(newest - saved, self._history.oldest)
-            entries = np.arange(first, newest + 1)
-            self._rule.ended(entries, self._simulator.screen_score)
+        first = max(newest - seen // self._period, self._history.oldest)
+        self._rule.ended(np.arange(first, newest + 1), self._simulator.screen_score)
 
     def _ask(self, question: Callable[[], T]) -> T:
         """Asks the simulator, and ends the rollout if it raises an error."""

@@ -107,7 +107,8 @@ def run_jobs(jobs: Sequence[Job]) -> Iterator[dict[str, Any]]:
     """Makes runs in processes of their own; yields each summary as it comes in.
 
     A run that was begun goes on from its checkpoint; what else is in a folder is moved aside. A
-    signal lets every process save its run first, and so does the end of this one, whatever ended it.
+    signal lets every process save its run first, and so does the end of this one, even if it is
+    killed.
 
     Raises:
         KilledError: if a process was killed; the others saved their runs.

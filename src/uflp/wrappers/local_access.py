@@ -48,6 +48,7 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
         rule: str | RuleSettings = "uncertainty",
         first_action: Literal["free", "forced"] = "free",
         checkpoint_period: int | None = None,
+        restart_limit: int | None = None,
         history_size: int = 100_000,
         strategy: str = "auto",
         seed: int | None = None,
@@ -71,6 +72,8 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
             checkpoint_period: steps between two snapshots of an episode. None means 1 where a
                 snapshot has a few bytes; elsewhere, where saving costs several steps, states are
                 saved 1, 4, 16, 64, … steps after the episode began or was restored.
+            restart_limit: steps after which an episode that began with a restart is truncated; None
+                lets it go on to its end.
             history_size: snapshots that the history holds.
             strategy: how the environment is saved; see `GymnasiumSimulator`.
             seed: of the restarts; None leaves it to the first `reset` with a seed, or to chance.
@@ -83,7 +86,12 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
             raise UsageError(f"first_action is 'free' or 'forced', not {first_action!r}")
         if restart not in (None, *get_args(Kind)):
             raise UsageError(f"restart is 'pair', 'state' or None, not {restart!r}")
-        for name, value in (("batch", batch), ("checkpoint_period", checkpoint_period)):
+        at_least_one = {
+            "batch": batch,
+            "checkpoint_period": checkpoint_period,
+            "restart_limit": restart_limit,
+        }
+        for name, value in at_least_one.items():
             if value is not None and value < 1:
                 raise UsageError(f"{name} must be at least 1 or None, not {value}")
         self._make = None if isinstance(env, gymnasium.Env) or not callable(env) else env
@@ -97,12 +105,14 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._p_init = p_init
         self._forced = first_action == "forced"
         self._period = checkpoint_period or (1 if simulator.snapshot_width else None)
+        self._restart_limit = restart_limit
         self._first = getattr(simulator.action_space, "start", 0)
         self._transitions: list[Transition] = []
         self._steps = 0
         self.restarts = 0
         self._key: Any = None
         self._length = 0
+        self._limit: int | None = None
         self._next_save = 0
         self._entries: list[int] = []
         self._saved: Any = None
@@ -144,25 +154,28 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
             if begun is not None:
                 return begun
         observation, info = self._simulator.reset(seed=seed, options=options)
-        self._begin(observation)
+        self._begin(observation, limit=None)
         return observation, {**info, "uflp/restart": False}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Takes one action, which is one query."""
         result = self._simulator.step(action)
         self._steps += 1
+        self._length += 1
+        final = result[2] or result[3]
+        if self._length == self._limit and not final:
+            result = (*result[:3], True, result[4])
         memory = self.memory
         memory.observe(self._key, int(action) - self._first if self._numbered else 0)
         if self._saved is not None:
             self._left(action, *result[:4])
+        if not final:
+            self._key = memory.key_of(result[0])
+            if self._length == self._next_save:
+                self._save(result[0])
+                self._next_save += self._period or 3 * self._length
         if result[2] or result[3]:
             memory.ended(self._entries, self._simulator.screen_score)
-            return result
-        self._key = memory.key_of(result[0])
-        self._length += 1
-        if self._length == self._next_save:
-            self._save(result[0])
-            self._next_save += self._period or 3 * self._length
         return result
 
     def pop_transitions(self) -> list[Transition]:
@@ -192,7 +205,7 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
         snapshot = self.memory.history.fetch(start.entry)
         assert snapshot is not None, "a rule chose an entry that the history has evicted"
         observation, info = self._simulator.restore(snapshot)
-        self._begin(observation)
+        self._begin(observation, limit=self._restart_limit)
         action = self._first_action(start.action)
         if self._forced:
             before = observation
@@ -209,10 +222,11 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
         about = {"uflp/restart": True, "uflp/entry": start.entry, "uflp/first_action": action}
         return observation, {**info, **about}
 
-    def _begin(self, observation: Any) -> None:
-        """Adds s0 to the history."""
+    def _begin(self, observation: Any, limit: int | None) -> None:
+        """Adds s0 to the history; the episode is truncated after `limit` steps, if it has one."""
         self._key = self.memory.key_of(observation)
         self._length = 0
+        self._limit = limit
         self._next_save = self._period or 1
         self._entries = []
         self._save(observation)
