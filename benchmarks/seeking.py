@@ -67,7 +67,8 @@ class Watch:
 
 def watched(size: int) -> Watch:
     """Returns the choices of one run."""
-    run = Run(resolve("deep-sea", agent="boot-ddqn", overrides={"size": size, "queries": 10**6}))
+    whole = {"size": size, "queries": 10**6, "restart_limit": None}
+    run = Run(resolve("deep-sea", agent="boot-ddqn", overrides=whole))
     watch = Watch(run, size)
     step = run.rollout.step
 
