@@ -38,6 +38,8 @@ def test_deep_sea_50_has_the_paper_s_runs(tmp_path):
     assert by_agent["pi-bonus"]["discount"] == 1.0 and by_agent["pi-bonus"]["sgd_period"] == 4
     assert by_agent["pi-bonus"]["regularization"] == 0.1
     assert by_agent["ddqn-bonus"]["epsilon"] == 0.1 and by_agent["ddqn"]["epsilon"] == 0.0
+    shares = {agent: values["newest"] for agent, values in by_agent.items()}
+    assert shares == {"boot-ddqn": 0.25, "pi-bonus": 0.25, "ddqn": 0.0, "ddqn-bonus": 0.0}
     limits = {(j.settings.agent, j.settings.access): j.settings.loop.restart_limit for j in jobs}
     assert limits.pop(("boot-ddqn", "local")) == 10 and set(limits.values()) == {None}
 

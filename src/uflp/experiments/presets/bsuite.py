@@ -34,9 +34,10 @@ DEEP_SEA = Preset(
     rules=(
         SMALL_RND,
         Rule({"epsilon": 0.1}, agents=("ddqn-bonus",)),
-        Rule({"members": 20, "prior_scale": 40.0, "newest": 0.25}, agents=("boot-ddqn",)),
+        Rule({"members": 20, "prior_scale": 40.0}, agents=("boot-ddqn",)),
         Rule({"restart_limit": 10}, agents=("boot-ddqn",), access="local"),
         Rule({"discount": 1.0, "sgd_period": 4, "regularization": 0.1}, agents=("pi", "pi-bonus")),
+        Rule({"newest": 0.25}, agents=("boot-ddqn", "pi", "pi-bonus")),
     ),
 )
 
