@@ -112,11 +112,20 @@ def test_align_holds_goals_and_does_not_extend_what_was_cut() -> None:
 
 
 def test_align_until_a_later_query() -> None:
-    goal, cut = curve([100], [1], holds=True), curve([100], [0])
-    grid, values = statistics.align([goal, cut], until=500)
-    assert grid.tolist() == [100, 500]
-    np.testing.assert_array_equal(values, [[1, 1], [0, math.nan]])
-    assert statistics.align([cut], until=500)[0].tolist() == [100]
+    early, late = curve([100], [1], holds=True), curve([200], [2], holds=True)
+    grid, values = statistics.align([early, late], until=500)
+    assert grid.tolist() == [100, 200, 500]
+    np.testing.assert_array_equal(values, [[1, 1, 1], [math.nan, 2, 2]])
+    assert statistics.align([curve([100], [0])], until=500)[0].tolist() == [100]
+
+
+def test_runs_that_reached_their_goal_do_not_stand_for_one_that_never_did() -> None:
+    """Its last evaluation is the last of which a mean says something of all."""
+    goal, never = curve([100], [1], holds=True), curve([100, 300], [0, 0])
+    grid, values = statistics.align([goal, never], until=500)
+    assert grid.tolist() == [100, 300]
+    np.testing.assert_array_equal(values, [[1, 1], [0, 0]])
+    assert statistics.band([goal, never], until=500).mean.tolist() == [0.5, 0.5]
 
 
 def test_align_until_an_earlier_query() -> None:

@@ -141,11 +141,12 @@ def _pairs_interval(pairs: np.ndarray) -> Interval:
 def align(curves: Sequence[Curve], until: float | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Puts curves with different evaluations and different ends on one grid.
 
-    The grid is every query number at which some curve was evaluated, and `until` if a curve holds
-    its value that far. Between its evaluations a curve is linear. Before its first it has no
+    The grid is every query number at which some curve was evaluated, and `until` if all curves hold
+    their values that far. Between its evaluations a curve is linear. Before its first it has no
     value. After its last it keeps the last value if it holds, because it stopped for being good
     and dropping it would bias the mean; otherwise it has none, because where a run happens to be
-    cut says nothing about its return and the others stand in for it.
+    cut says nothing about its return and the others stand in for it. But where none is left of those
+    that do not hold, the grid ends: the good ones alone would bias the mean, too.
 
     Args:
         curves: at least one.
@@ -156,7 +157,7 @@ def align(curves: Sequence[Curve], until: float | None = None) -> tuple[np.ndarr
     """
     end = max(curve.queries[-1] for curve in curves) if until is None else until
     points = [curve.queries[curve.queries <= end] for curve in curves]
-    if any(curve.holds and curve.queries[-1] < end for curve in curves):
+    if all(curve.holds for curve in curves):
         points.append(np.array([end]))
     grid = np.unique(np.concatenate(points))
     rows = [
