@@ -93,7 +93,8 @@ def draw(
 ) -> list[Artist]:
     """Draws the mean of each group and its 95 % interval over seeds.
 
-    Where all runs of a group stopped at their goal, its curve goes on, thinner, to the end of the axis.
+    Where all runs of a group stopped at their goal, its curve goes on, thinner, to the end of the
+    axis.
 
     Args:
         axes: to draw on.

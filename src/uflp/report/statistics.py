@@ -145,8 +145,8 @@ def align(curves: Sequence[Curve], until: float | None = None) -> tuple[np.ndarr
     their values that far. Between its evaluations a curve is linear. Before its first it has no
     value. After its last it keeps the last value if it holds, because it stopped for being good
     and dropping it would bias the mean; otherwise it has none, because where a run happens to be
-    cut says nothing about its return and the others stand in for it. But where none is left of those
-    that do not hold, the grid ends: the good ones alone would bias the mean, too.
+    cut says nothing about its return and the others stand in for it. But where none is left of
+    those that do not hold, the grid ends: the good ones alone would bias the mean, too.
 
     Args:
         curves: at least one.
