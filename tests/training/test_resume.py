@@ -220,18 +220,19 @@ def test_a_setting_that_is_missing_counts_as_its_default(cut: Path) -> None:
         uflp.resume(cut)
 
 
-def test_a_run_of_before_there_were_rules_goes_on(
+def test_a_run_of_before_there_were_rules_and_restart_limits_goes_on(
     settings: RunSettings, cut: Path, tmp_path: Path
 ) -> None:
-    """Neither its `config.json` nor its checkpoint knows the setting."""
+    """Neither its `config.json` nor its checkpoint knows the settings, and what they keep."""
     config = json.loads((cut / "config.json").read_text())
-    del config["settings"]["rule"]
+    del config["settings"]["rule"], config["settings"]["restart_limit"]
     (cut / "config.json").write_text(json.dumps(config))
     checkpoints = Checkpoints(cut / "checkpoint")
     state = checkpoints.newest()
     assert state is not None
     identity = json.loads(state["identity"])
-    del identity["settings"]["rule"]
+    del identity["settings"]["rule"], identity["settings"]["restart_limit"]
+    del state["run"]["rollout"]["restarted"]
     checkpoints.save({**state, "identity": json.dumps(identity)})
     uflp.resume(cut)
     train(settings, out=tmp_path / "whole")

@@ -163,7 +163,8 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._steps += 1
         self._length += 1
         final = result[2] or result[3]
-        if self._length == self._limit and not final:
+        over = final or self._length == self._limit
+        if over and not final:
             result = (*result[:3], True, result[4])
         memory = self.memory
         memory.observe(self._key, int(action) - self._first if self._numbered else 0)
@@ -174,7 +175,7 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
             if self._length == self._next_save:
                 self._save(result[0])
                 self._next_save += self._period or 3 * self._length
-        if result[2] or result[3]:
+        if over:
             memory.ended(self._entries, self._simulator.screen_score)
         return result
 
