@@ -90,24 +90,6 @@ def test_a_replay_hands_out_its_newest_rows() -> None:
         )
 
 
-@pytest.mark.parametrize("newest", [0, 2])
-@pytest.mark.parametrize("added", [1, 6, 8, 21])
-def test_samples_are_foreseen_that_rows_to_come_take_part_in(added: int, newest: int) -> None:
-    replay = Replay(IDS, 8, newest=newest)
-    for number in range(added):
-        replay.add(number, 0, 0.0, 0.9, number + 1)
-    uniforms = np.random.default_rng(added).random((5, 16))
-    known, coming = replay.foresee(uniforms)
-    made = []
-    for step in range(5):
-        replay.add(added + step, 0, 0.0, 0.9, added + step + 1)
-        made.append(replay._words[(replay.added - 1) % 8].copy())
-        which = coming[step][:, None]
-        foreseen = np.where(which < 0, known[step], np.array(made)[which[:, 0]])
-        np.testing.assert_array_equal(foreseen, replay.sample(uniforms[step]))
-    assert (coming >= 0).any()
-
-
 @pytest.mark.parametrize(
     ("space", "shape", "dtype"),
     [

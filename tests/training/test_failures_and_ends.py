@@ -7,14 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 from probes import Corridor, corridor_run
 from resuming import StoppedError, rows_of, small
 
 from uflp.cli.words import sentence
-from uflp.training.ahead import LearningAhead
 from uflp.training.collecting import SimulatorFailedError
 from uflp.training.interruption import Interrupted
 from uflp.training.records import summarize
@@ -51,29 +49,15 @@ def costly(run: Run, steps: int) -> Run:
     return run
 
 
-def diver(at_once: int, **more: Any) -> RunSettings:
-    return small("deep-sea", "ddqn", "counts", queries_at_once=at_once, epsilon=0.1, **more)
-
-
-def actions_of(run: Run) -> list[tuple[Any, int]]:
-    """Trains, and returns what the actions were chosen in, and which they were."""
-    step, made = run.rollout.step, []
-
-    def stepped(query: int) -> Any:
-        transition = step(query)
-        made.append((transition.observation, transition.action))
-        return transition
-
-    run.rollout.step = stepped  # type: ignore[method-assign]
-    list(run.train())
-    return made
+def diver(**more: Any) -> RunSettings:
+    return small("deep-sea", "ddqn", "counts", epsilon=0.1, **more)
 
 
 # Simulators that fail
 
 
 def test_after_a_failure_the_values_are_those_of_what_is_seen() -> None:
-    run = failing(Run(diver(1)), FAILURES.__contains__)
+    run = failing(Run(diver()), FAILURES.__contains__)
     values, compared = run.learning.values, []
 
     def watched(observation: Any, query: int) -> np.ndarray:
@@ -89,68 +73,13 @@ def test_after_a_failure_the_values_are_those_of_what_is_seen() -> None:
     assert len(compared) > 150
 
 
-def test_queries_worked_out_ahead_are_the_same_after_failures() -> None:
-    one, ahead = (failing(Run(diver(number)), FAILURES.__contains__) for number in (1, 16))
-    assert isinstance(ahead.learning, LearningAhead)
-    made = actions_of(one)
-    assert len(made) == 300
-    assert made == actions_of(ahead)
-    assert ahead.learner.clock[0] == ahead.sgd_steps == one.sgd_steps > 200
-    for first, second in zip(*(jax.tree.leaves(run.learner) for run in (one, ahead)), strict=True):
-        np.testing.assert_allclose(first, second, rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.parametrize("made", [0, 1, 3])
-def test_steps_that_are_taken_again_give_the_very_same_learner(
-    made: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Bit for bit, at any query of those that were worked out at once, and in any call."""
-    monkeypatch.setattr("uflp.training.ahead._KEPT", 5)
-    run = Run(diver(16, size=12))
-    learning = run.learning
-    assert isinstance(learning, LearningAhead)
-    work_out, forget, calls = learning._work_out, learning.forget, []
-
-    def watched(learner: Any, *arguments: Any) -> Any:
-        calls.append((jax.tree.map(np.copy, learner), *arguments))
-        return work_out(learner, *arguments)
-
-    def compared(query: int) -> None:
-        *before, (observation, _) = calls[-1]
-        expected, *_ = work_out(*before, np.array([observation, made], np.int32))
-        numbers.append(len(learning._calls))
-        forget(query)
-        for first, second in zip(*map(jax.tree.leaves, (expected, learning.learner)), strict=True):
-            np.testing.assert_array_equal(first, second)
-
-    numbers: list[int] = []
-    chances = iter(range(10**6))
-    learning._work_out, learning.forget = watched, compared  # type: ignore[method-assign]
-    failing(
-        run,
-        lambda number: (
-            run.queries == learning._first + made < learning._end and next(chances) % 4 == 3
-        ),
-    )
-    list(run.train())
-    assert len(numbers) > 3
-    assert max(numbers) > 2
-
-
-def test_what_is_saved_of_a_simulator_that_keeps_failing_is_not_ahead(tmp_path: Path) -> None:
-    rows = []
-    for number in (1, 16):
-        settings, out = diver(number), tmp_path / str(number)
-        with pytest.raises(SimulatorFailedError, match=r"at query 205 with.*saved; go on with"):
-            train(
-                settings, out=out, make_run=lambda chosen: failing(Run(chosen), lambda n: n > 204)
-            )
-        result = train(settings, out=out, resume=True)
-        rows.append(result.metrics)
-        # Sixteen rows first, then one step a query.
-        assert result.metrics["sgd_steps"].tolist() == [45, 105, 165, 225, 285]
-    for name in rows[0].keys() - {"wall_seconds"}:
-        np.testing.assert_allclose(rows[0][name], rows[1][name], rtol=1e-4, err_msg=name)
+def test_a_simulator_that_keeps_failing_ends_the_run_which_goes_on_later(tmp_path: Path) -> None:
+    settings, out = diver(), tmp_path / "run"
+    with pytest.raises(SimulatorFailedError, match=r"at query 205 with.*saved; go on with"):
+        train(settings, out=out, make_run=lambda chosen: failing(Run(chosen), lambda n: n > 204))
+    result = train(settings, out=out, resume=True)
+    # Sixteen rows first, then one step a query.
+    assert result.metrics["sgd_steps"].tolist() == [45, 105, 165, 225, 285]
 
 
 # Budgets that restores use up
@@ -182,9 +111,9 @@ def test_a_query_that_fails_past_the_budget_is_followed_by_the_last_row() -> Non
     assert [row["queries"] >= 200 for row in rows] == [False] * (len(rows) - 1) + [True]
 
 
-def test_the_learner_of_the_last_row_is_not_ahead_where_restores_cost_queries() -> None:
+def test_the_learner_of_each_row_has_its_sgd_steps_where_restores_cost_queries() -> None:
     for cost in (3, 5, 7):
-        run = costly(Run(diver(16)), cost)
+        run = costly(Run(diver()), cost)
         for row in run.train():
             assert run.learner.clock[0] == row["sgd_steps"]
         assert row["queries"] >= 300

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from resuming import rows_of, small, stopped_rows
 
@@ -237,6 +239,17 @@ def test_a_run_of_before_there_were_rules_and_restart_limits_goes_on(
     uflp.resume(cut)
     train(settings, out=tmp_path / "whole")
     assert without_clock(cut) == without_clock(tmp_path / "whole")
+
+
+def test_a_run_that_version_0_1_0_left_in_mid_rollout_goes_on(tmp_path: Path) -> None:
+    """Its checkpoint and the keys of its settings are those of that version."""
+    shutil.copytree(Path(__file__).parent / "run_of_0_1_0", tmp_path / "run")
+    found = uflp.resume(tmp_path / "run").metrics
+    settings, _ = recorded(tmp_path / "run")
+    expected = train(settings).metrics
+    for column in expected.keys() - {"wall_seconds"}:
+        # Written on another machine, whose last digits may differ.
+        np.testing.assert_allclose(found[column], expected[column], rtol=1e-3, err_msg=column)
 
 
 def test_the_settings_come_back_as_they_were(settings: RunSettings, cut: Path) -> None:

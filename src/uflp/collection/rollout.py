@@ -199,18 +199,6 @@ class Rollout:
             self._tell_ended(seen=self._length - 1 if final else self._length)
         return transition
 
-    def given(self, query: int, later: int) -> int:
-        """Returns the action of a coming query if values do not decide it, else -1.
-
-        Args:
-            query: number of the next query.
-            later: how many queries after it.
-        """
-        action = self._action if later == 0 else None
-        if action is None:
-            action = self._actor.drawn(query + later)
-        return -1 if action is None else action
-
     def state(self) -> State:
         """Returns where the present rollout is, with the simulator in mid-episode."""
         # Between rollouts there is nothing to save.

@@ -18,7 +18,7 @@ from uflp.experiments.presets import Preset, find_preset
 from uflp.registry import unknown
 from uflp.simulators import SIMULATORS
 from uflp.simulators.naming import parse
-from uflp.training.settings import Access, LoopSettings, RunSettings
+from uflp.training.settings import Access, LoopSettings, RunSettings, with_present_keys
 from uflp.types import UsageError
 from uflp.uncertainty import UNCERTAINTIES
 
@@ -51,7 +51,7 @@ def resolve(
     access = typing.cast(Access, access)
     if seed < 0:
         raise UsageError(f"seed must not be negative, not {seed}")
-    overrides = overrides or {}
+    overrides = with_present_keys(overrides or {})
     rule_name = str(overrides.get("rule", LoopSettings.rule))
     rule = RULES[rule_name]
     if access == "online" and rule_name != LoopSettings.rule:

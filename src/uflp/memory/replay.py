@@ -96,27 +96,6 @@ class Replay(Whole):
         # `clip` spares a check of what is in range.
         return self._words.take(rows, axis=0, mode="clip")
 
-    def foresee(self, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Draws the samples that will be drawn after one more row, after two, and so on.
-
-        Args:
-            uniforms: [K, B] numbers in [0, 1) of as many samples as there is room for rows.
-
-        Returns:
-            Rows as they are now, uint32 [K, B, words of a row]; and int32 [K, B], which of the rows
-            to come, counted from 0, will be in a row's place by then, -1 for none.
-        """
-        capacity, steps = len(self._rows), range(1, len(uniforms) + 1)
-        places = np.stack(
-            [
-                drawn(one, self.added + step, capacity, self._newest)
-                for step, one in zip(steps, uniforms, strict=True)
-            ]
-        )
-        coming = ((places - self.added) % capacity).astype(np.int32)
-        coming[coming >= np.array(steps)[:, None]] = -1
-        return self._words.take(places, axis=0, mode="clip"), coming
-
     def state(self) -> State:
         """Returns the rows."""
         return {"rows": Rows("replay", self.added - len(self), self.added, self._blocks)}

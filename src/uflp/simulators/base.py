@@ -12,7 +12,7 @@ import numpy as np
 from uflp import masks, spaces
 from uflp.simulators.projection import Projection
 from uflp.state import State
-from uflp.types import Outcomes, Snapshot, UsageError
+from uflp.types import Snapshot, UsageError
 
 RandomnessMode = Literal["fresh", "exact"]
 
@@ -141,14 +141,6 @@ class Simulator(gymnasium.Env[Any, Any]):
     def place(self, observation: Any) -> Any:
         """Returns what `projection` takes of the present state, whose observation is given."""
         return observation
-
-    def outcomes(self) -> Outcomes | None:
-        """Returns what every action leads to, or None.
-
-        Only where that is certain, where all actions are allowed in every state, where a numbered
-        observation is all there is to know of it, and where they are few enough to be listed.
-        """
-        return None
 
     def metrics(self) -> dict[str, float]:
         """Returns what this simulator adds to a run's metrics; cumulative, never rolled back."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,19 +71,8 @@ class Learning:
             return self._next_values
         return self.predict(np.asarray(observation)[None])[:, 0]
 
-    def prepare(self, rollout: Rollout, query: int, left: int, pause: Callable[[], None]) -> None:
-        """Gets ready for a query.
-
-        Args:
-            rollout: that will make it.
-            query: its number.
-            left: queries that are left of the budget; none for one that a restore has used up.
-            pause: called if all is in a state that can be saved.
-        """
-        pause()
-
-    def forget(self, query: int) -> None:
-        """Forgets what was got ready for a query that failed: the next rollout begins elsewhere."""
+    def forget(self) -> None:
+        """Forgets the values of a query that failed: the next rollout begins elsewhere."""
         self._looked_at = -1
 
     def learn(self, rollout: Rollout, query: int) -> float:

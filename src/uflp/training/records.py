@@ -18,7 +18,7 @@ from uflp.files import TEMPORARY, replacing
 from uflp.training.events import EventFile
 from uflp.training.lock import LOCK, Lock
 from uflp.training.origin import origin
-from uflp.training.settings import RunSettings
+from uflp.training.settings import RunSettings, with_present_keys
 from uflp.training.state_file import sync_folder
 from uflp.training.trainable import Descent, Row
 from uflp.types import RunError, UsageError
@@ -176,7 +176,8 @@ def completed(config: dict[str, Any], settings: RunSettings) -> dict[str, Any]:
         config: the record.
         settings: of the same run, or of one that it may be the record of.
     """
-    return {**config, "settings": as_json(settings.defaults()) | config["settings"]}
+    values = with_present_keys(config["settings"])
+    return {**config, "settings": as_json(settings.defaults()) | values}
 
 
 def as_json(value: Any) -> Any:

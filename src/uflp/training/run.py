@@ -108,25 +108,16 @@ class Run:
         by one that failed.
 
         Args:
-            pause: called before a query whenever the run is in a state that can be saved, which it
-                is before each unless several were worked out at once.
+            pause: called before each query, when the run can be saved.
         """
         loop = self.settings.loop
-
-        def prepare() -> None:
-            left = loop.queries - self.spent
-            self.learning.prepare(self.rollout, self.queries, left, pause)
-
-        def forget() -> None:
-            self.learning.forget(self.queries)
-
         # Products this small lose more to handing work between threads than they gain from it.
         with threadpool_limits(1):
             over = False
             # A run that is resumed may have spent its budget on a restore that it was saved after:
             # it still makes the query that the restore was for.
             while not over:
-                answered = self.collecting.query(prepare, forget)
+                answered = self.collecting.query(pause, self.learning.forget)
                 if answered:
                     self._learn()
                 over = self.spent >= loop.queries

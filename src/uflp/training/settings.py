@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field
 from typing import Any, Literal
 
 from uflp.collection.rules import RuleSettings
 from uflp.collection.rules.uncertainty import MostUncertain
 from uflp.types import UsageError
+
+OLD_KEYS: dict[str, str | None] = {"queries_at_once": None}
+"""Keys of earlier versions to those of this one; None for a setting that is gone."""
 
 Access = Literal["online", "local"]
 Exploration = Literal["greedy", "bonus", "intrinsic"]
@@ -48,9 +52,6 @@ class LoopSettings:
         epsilon: probability of a random action while collecting.
         repeat_probability: probability that a random action is the rollout's last one once more.
         bonus_scale: c, the scale of the acting-time bonus or of the intrinsic reward.
-        queries_at_once: queries of a rollout that are worked out together, at most, where the
-            simulator's outcomes are known beforehand and the agent has neither an ensemble nor a
-            bonus: quicker, with the same outcome.
         eval_period: queries between two evaluations.
         eval_episodes: episodes of an evaluation.
         eval_limit: steps after which an episode of an evaluation is cut short, so that one ends
@@ -83,7 +84,6 @@ class LoopSettings:
     epsilon: float = 0.0
     repeat_probability: float = 0.0
     bonus_scale: float = 1.0
-    queries_at_once: int = 16
     eval_period: int = 1000
     eval_episodes: int = 1
     eval_limit: int | None = 30_000
@@ -95,7 +95,7 @@ class LoopSettings:
                 raise UsageError(f"{name} must lie in [0, 1], not {getattr(self, name)}")
         for name in (
             *("queries", "checkpoint_period", "history_size", "replay_size", "learning_batch"),
-            *("eval_period", "eval_episodes", "n_step", "queries_at_once"),
+            *("eval_period", "eval_episodes", "n_step"),
         ):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
@@ -194,6 +194,12 @@ class RunSettings:
     def _parts(self) -> list[Any]:
         parts = [self.loop, self.simulator, self.learner, self.uncertainty, self.rule]
         return [part for part in parts if part is not None]
+
+
+def with_present_keys(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings that an earlier version may have written under the keys of this one."""
+    renamed = {OLD_KEYS.get(key, key): value for key, value in values.items()}
+    return {key: value for key, value in renamed.items() if key is not None}
 
 
 def defaults_of(*parts: Any) -> dict[str, Any]:

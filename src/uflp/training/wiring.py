@@ -18,7 +18,6 @@ from uflp.memory.parcels import FrameOutbox
 from uflp.memory.targets import Rows
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
-from uflp.training.ahead import LearningAhead, may_look_ahead
 from uflp.training.compiled import compiled
 from uflp.training.learning import Learning
 from uflp.training.pace import Pace, SamplesPerInsert, SgdPeriod
@@ -150,14 +149,10 @@ def make_learning(
     replay: Replay | FrameReplay,
     randomness: Randomness,
 ) -> Learning:
-    """Makes the agent, and what it learns by: ahead of the queries where that can be."""
+    """Makes the agent, and what it learns by."""
     loop, space = settings.loop, simulator.observation_space
     dtype = spaces.layout(space)[1]
     made = compiled(settings.learner, space, spaces.actions(simulator.action_space), replay.row)
-    if isinstance(replay, Replay) and may_look_ahead(settings, made[0]):
-        outcomes = simulator.outcomes()
-        if outcomes is not None:
-            return LearningAhead(*made, replay, randomness, outcomes, loop, dtype)
     return Learning(*made, replay, randomness, size=loop.learning_batch, dtype=dtype)
 
 
