@@ -14,10 +14,12 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import medians
 from uflp.experiments.resolve import resolve
-from uflp.memory import FrameReplay, History, NStep
+from uflp.planning.history import History
+from uflp.replay import FrameReplay, NStep
 from uflp.simulators.atari import Atari, AtariSimulator, load
 from uflp.simulators.atari_screen import Screen, pushed, stacked
 from uflp.training.run import Run
+from uflp.types import Transition
 
 GAMES = ("montezuma-revenge", "private-eye", "venture", "pitfall")
 QUERIES = 1000
@@ -50,15 +52,22 @@ def _sizes(game: str) -> dict[str, int]:
     replay = FrameReplay(run.simulator.observation_space, QUERIES)
     targets = NStep(replay, 0.99, 3, None)
     for _ in range(QUERIES):
-        if run.rollout.over:
-            run.rollout.begin(run._start())
-        targets.add(run.rollout.step(run.queries))
-        run.queries += 1
+        targets.add(_query(run))
     assert run.history is not None
     return {
         "snapshot": round(run.history.nbytes / len(run.history)),
         "transition": round(replay.nbytes / len(replay)),
     }
+
+
+def _query(run: Run) -> Transition:
+    """Makes one query, as a run does."""
+    if run.rollout.over:
+        rng = run.randomness.at("restart", run.rollout.rollouts)
+        run.rollout.begin(run.planner.start(rng))
+    transition = run.rollout.step()
+    assert transition is not None
+    return transition
 
 
 def _bare() -> float:
@@ -85,12 +94,7 @@ def _agent() -> float:
     run = Run(resolve("atari/montezuma-revenge", agent="random", overrides=overrides))
     started = time.process_time()
     for _ in range(QUERIES):
-        if run.rollout.over:
-            run.rollout.begin(run._start())
-        transition = run.rollout.step(run.queries)
-        run.queries += 1
-        run._count(transition)
-        run.targets.add(transition)
+        run.accumulator.add(_query(run))
     return (time.process_time() - started) / QUERIES
 
 

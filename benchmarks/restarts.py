@@ -9,8 +9,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import seconds_per_call
-from uflp.collection.search import Bounds
-from uflp.memory import History
+from uflp.planning.history import History
+from uflp.planning.search import Bounds
 from uflp.simulators import SIMULATORS
 from uflp.types import Snapshot
 from uflp.uncertainty.base import Uncertainty

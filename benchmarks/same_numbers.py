@@ -286,7 +286,7 @@ def _write_demonstrations(path: Path) -> None:
     try:
         from uflp.planning import DemonstrationRecorder
     except ImportError:  # a revision of before the room had this name
-        from uflp.collection import DemonstrationRecorder  # type: ignore[no-redef]
+        from uflp.planning import DemonstrationRecorder  # type: ignore[no-redef]
     from uflp.simulators.deep_sea import DeepSea
 
     recorder = DemonstrationRecorder(DeepSea(size=_SEA["size"]).make(0))

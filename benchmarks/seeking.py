@@ -72,10 +72,11 @@ def watched(size: int) -> Watch:
     watch = Watch(run, size)
     step = run.rollout.step
 
-    def watching(query: int) -> Transition:
-        first = run.rollout._length == 0
-        transition = step(query)
-        watch.saw(transition, first)
+    def watching() -> Transition | None:
+        first = run.planner.length == 0
+        transition = step()
+        if transition is not None:
+            watch.saw(transition, first)
         return transition
 
     run.rollout.step = watching  # type: ignore[method-assign]

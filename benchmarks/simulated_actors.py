@@ -17,11 +17,11 @@ from uflp.distributed.history import Added, Began, HistoryService, Post
 from uflp.distributed.messages import Chunk, Learned, Lesson, Task
 from uflp.distributed.parameters import Values
 from uflp.distributed.replay import ReplayShard, Shards
-from uflp.memory import FrameReplay
-from uflp.memory.parcels import Parcel, make_outbox, unpack
-from uflp.memory.targets import NStep
+from uflp.replay import FrameReplay
+from uflp.replay.accumulators import NStep
+from uflp.replay.transfer import Parcel, make_outbox, unpack
+from uflp.training.counters import Counted
 from uflp.training.settings import RunSettings
-from uflp.training.tally import Counted
 from uflp.types import Snapshot, Transition
 from uflp.uncertainty.counts import CellCounts
 

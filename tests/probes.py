@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from uflp.agents.base import Agent
-from uflp.collection import RULES
+from uflp.planning import RULES
 from uflp.simulators.base import Simulator
 from uflp.training.settings import Access, LoopSettings, RunSettings
 from uflp.types import Batch

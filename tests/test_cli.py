@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from uflp import cli
-from uflp.collection import RULES
 from uflp.experiments import jobs as jobs_module
 from uflp.experiments import seeds as seeds_module
 from uflp.experiments.agents import AGENTS
 from uflp.experiments.presets import PRESETS
 from uflp.experiments.resolve import resolve
+from uflp.planning import RULES
 from uflp.progress import Progress
 from uflp.simulators import SIMULATORS
 from uflp.training.interruption import Interrupted
@@ -198,7 +198,7 @@ def no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     built = SimpleNamespace(
         settings=resolve("deep-sea"),
         simulator=SimpleNamespace(stamp="a simulator"),
-        whereabouts=SimpleNamespace(records=[]),
+        exploration_log=SimpleNamespace(records=[]),
     )
     monkeypatch.setattr("uflp.training.train.Run", lambda settings: built)
 

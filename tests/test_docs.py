@@ -9,8 +9,8 @@ import pytest
 
 from uflp.cli import app
 from uflp.cli.listing import LISTS
-from uflp.collection import RULES
 from uflp.experiments.resolve import resolve
+from uflp.planning import RULES
 
 ROOT = Path(__file__).parent.parent
 

@@ -15,8 +15,8 @@ import uflp
 ROOT = Path(uflp.__file__).parent
 FOUNDATION = {"types", "files", "arrays", "randomness", "registry", "spaces", "masks", "state"}
 FOUNDATION |= {"cells"}
-_ROOMS = {"simulators", "networks", "uncertainty", "agents", "memory"}
-_TRAINING = FOUNDATION | _ROOMS | {"collection", "training"}
+_ROOMS = {"simulators", "networks", "uncertainty", "agents", "replay"}
+_TRAINING = FOUNDATION | _ROOMS | {"planning", "training"}
 # A room to the rooms it may import, from the bottom up; each may also import itself.
 LAYERS = {
     "types": set(),
@@ -32,10 +32,12 @@ LAYERS = {
     "networks": FOUNDATION,
     "uncertainty": FOUNDATION | {"networks"},
     "agents": FOUNDATION | {"networks"},
-    "memory": FOUNDATION,
-    "collection": FOUNDATION | _ROOMS - {"agents", "networks"},
-    "wrappers": FOUNDATION | _ROOMS | {"collection"},
-    "training": FOUNDATION | _ROOMS | {"collection"},
+    "replay": FOUNDATION,
+    "planning": FOUNDATION | {"simulators", "uncertainty"},
+    # The name that `planning` had: kept for what users have written.
+    "collection": {"planning"},
+    "wrappers": FOUNDATION | _ROOMS | {"planning"},
+    "training": FOUNDATION | _ROOMS | {"planning"},
     "distributed": _TRAINING,
     "experiments": _TRAINING | {"distributed"},
     "report": _TRAINING | {"distributed", "experiments"},
@@ -82,7 +84,7 @@ def test_heavy_libraries_stay_in_their_rooms(path: Path) -> None:
         assert "ray" not in names
     if room_of(path) not in ("simulators", "wrappers"):
         assert not names & {"ale_py", "mujoco", "gymnax", "bsuite"}
-    if room_of(path) in ("memory", "collection", "uncertainty"):
+    if room_of(path) in ("replay", "planning", "uncertainty"):
         assert not names & {"jax", "flax", "optax"}
 
 

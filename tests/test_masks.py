@@ -19,9 +19,10 @@ from uflp.agents.batches import unpack
 from uflp.agents.ddqn import double_q_step
 from uflp.agents.dist_ddqn import DistDDQN
 from uflp.agents.q_function import QFunction, QState
-from uflp.collection.rules.uncertainty import UncertaintyFirst
 from uflp.experiments.resolve import resolve
-from uflp.memory import FrameReplay, History, MonteCarlo, NStep, Replay
+from uflp.planning.history import History
+from uflp.planning.rules.uncertainty import UncertaintyFirst
+from uflp.replay import FrameReplay, MonteCarlo, NStep, Replay
 from uflp.simulators.contract import check
 from uflp.simulators.gymnasium import GymnasiumSimulator
 from uflp.spaces import Frames

@@ -10,7 +10,7 @@ from probes import no_predict
 
 from uflp import spaces
 from uflp.agents.batches import unpack
-from uflp.memory import Replay
+from uflp.replay import Replay
 from uflp.types import UsageError
 from uflp.uncertainty.counts import Counts
 from uflp.uncertainty.rnd import RND

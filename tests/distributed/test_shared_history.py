@@ -1,9 +1,11 @@
 """The shared history: what it is told, what it is asked, and what gets lost in between."""
 
+import contextlib
+
 import numpy as np
 import pytest
 from near import Near
-from test_masks import ACTIONS, Turnstiles
+from test_masks import Turnstiles
 
 from uflp.distributed.collector import Collector
 from uflp.distributed.history import HistoryService
@@ -11,9 +13,12 @@ from uflp.distributed.messages import Task
 from uflp.distributed.naming import naming_of
 from uflp.distributed.parameters import Parameters
 from uflp.distributed.replay import ReplayShard
+from uflp.distributed.rows import held, with_rows
 from uflp.experiments.resolve import resolve
+from uflp.planning.history import saved_entries
+from uflp.randomness import Randomness
 from uflp.simulators.atari import Atari
-from uflp.training.whereabouts import Whereabouts
+from uflp.training.exploration_log import ExplorationLog
 from uflp.uncertainty.counts import Counts
 
 
@@ -21,6 +26,11 @@ def deep_sea(**values):
     """A run whose actors act at random, so that no agent is compiled."""
     overrides = {"size": 6, "queries": 500, "history_size": 40} | values
     return resolve("deep-sea", agent="random", uncertainty="counts", overrides=overrides)
+
+
+def entries(service):
+    """Returns the entries of a history: number, data, score, key and mask."""
+    return list(saved_entries(with_rows(service.state(), service.block)["history"]))
 
 
 def crew(settings, *, shared, actors=2):
@@ -34,17 +44,23 @@ def collect(collector, queries, made=0, rollouts=0):
     return collector.collect(Task(queries, made, rollouts, Parameters(), logs=True))
 
 
-def note_draws(collector):
-    """Returns a dict that fills with what an actor draws first, by stream and number."""
-    randomness, draws = collector._rollout._randomness, {}
-    at = randomness.at
+@contextlib.contextmanager
+def noted_draws():
+    """Yields a dict that fills with what is drawn first, by stream and number."""
+    draws, at = {}, Randomness.at
 
-    def noted(stream, number):
-        draws[stream, number] = at(stream, number).random()
-        return at(stream, number)
+    def noted(randomness, stream, number):
+        draws[stream, number] = at(randomness, stream, number).random()
+        return at(randomness, stream, number)
 
-    randomness.at = noted
-    return draws
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Randomness, "at", noted)
+        yield draws
+
+
+def visits(part):
+    """Returns the queries that the uncertainty of a part has observed, by state and action."""
+    return part.state()["uncertainty"]["visits"]
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -56,12 +72,11 @@ def test_restarts_only_take_actions_that_the_state_allows(shared):
         overrides={"batch": 4, "p_init": 0.2, "history_size": 50, "queries": 500, "epsilon": 0.5},
     )
     Turnstiles.forbidden = 0
-    history, actors = crew(settings, shared=shared)
+    _, actors = crew(settings, shared=shared)
     chunks = [collect(actor, 20, made=made) for made in (0, 20) for actor in actors]
     assert sum(chunk.restarts for chunk in chunks) > 3
     assert Turnstiles.forbidden == 0
     assert sum(chunk.counted.dropped for chunk in chunks) == 0
-    assert history._part._history.masked == ACTIONS
 
 
 def test_pixels_are_read_where_the_snapshots_are_and_only_those_that_were_drawn():
@@ -75,7 +90,7 @@ def test_pixels_are_read_where_the_snapshots_are_and_only_those_that_were_drawn(
     history, (first, second) = crew(settings, shared=False)
     collect(first, 20)
     chunk = collect(second, 1)
-    pixels = first._simulator.observation_space.sample().nbytes
+    pixels = settings.simulator.make(0).observation_space.sample().nbytes
     assert chunk.restarts == 1
     assert history.calls[-3:] == ["sample", "fetch", "take"]
     assert 3 * pixels < history.moved[-3] < 3 * pixels + 2000
@@ -94,9 +109,9 @@ def test_an_actor_says_where_it_has_been():
     assert len(chunk.restarted) == chunk.restarts > 0
     place, image, score = chunk.restarted[0]
     assert (place, image.shape, score) == (1, (1, 84, 84), 0.0)
-    whereabouts = Whereabouts(first._simulator)
-    whereabouts.restart(place, image, score)
-    assert whereabouts.restarted.sheet().restarts.tolist() == [1]
+    log = ExplorationLog(settings.simulator.make(0))
+    log.restart(place, image, score)
+    assert log.restarted.sheet().restarts.tolist() == [1]
 
 
 def test_actors_restart_from_each_others_snapshots():
@@ -114,20 +129,20 @@ def test_an_entry_that_is_evicted_between_the_choice_and_the_fetch_is_chosen_aga
     settings = deep_sea(batch=4, p_init=0.0, history_size=5)
     history, (first, second) = crew(settings, shared=False)
     collect(first, 5)
-    ask, kept, evicted = history.ask, history._part._history, []
+    ask, evicted = history.ask, []
 
     def busy(method, *arguments):
         if method == "fetch" and not evicted:
             evicted.append(arguments[0])
-            for _ in range(5):  # everything that was there leaves
-                kept.add(kept.fetch(kept.newest), 0)
+            collect(first, 12, made=5)  # everything that was there leaves
         return ask(method, *arguments)
 
     history.ask = busy
     chunk = collect(second, 1)
     assert chunk.restarts == 1
-    assert kept.fetch(evicted[0]) is None
-    assert history.calls.count("fetch") == 2
+    assert history.part.fetch(evicted[0], 1) is None
+    # The first actor's own restarts apart, one that failed and one that did not.
+    assert history.asked.count(("fetch", 1)) == 2
 
 
 def test_shared_counts_choose_what_no_actor_has_tried():
@@ -136,7 +151,7 @@ def test_shared_counts_choose_what_no_actor_has_tried():
     for _ in range(40):
         for actor in actors:
             collect(actor, 3)
-    tried = history._part._uncertainty.visits > 0
+    tried = visits(history.part) > 0
     # Random actions alone reach the lower right of a 6 × 6 sea once in 32 episodes of six.
     assert tried.sum() > 30
     assert "sample" not in history.calls
@@ -146,19 +161,20 @@ def test_own_counts_are_no_business_of_others():
     settings = deep_sea(batch=4)
     history, (first, second) = crew(settings, shared=False)
     collect(first, 50)
-    assert first._uncertainty.visits.sum() == 50
-    assert second._uncertainty.visits.sum() == 0
-    assert history._part._uncertainty is None
+    assert visits(first).sum() == 50
+    assert visits(second).sum() == 0
+    assert "uncertainty" not in history.part.state()
 
 
 def test_an_actor_that_came_back_draws_no_random_number_twice():
     settings = deep_sea(batch=4, stochastic=True)
     # The same actor of the same run, in another process.
     (_, (before, _)), (_, (after, _)) = (crew(settings, shared=False) for _ in range(2))
-    first, second = note_draws(before), note_draws(after)
-    died = collect(before, 60)
-    came_back = collect(after, 60, made=died.queries, rollouts=died.rollouts)
-    assert after._collecting.queries == 120
+    with noted_draws() as first:
+        died = collect(before, 60)
+    with noted_draws() as second:
+        came_back = collect(after, 60, made=died.queries, rollouts=died.rollouts)
+    assert after.state()["queries"] == 120
     for stream, begun, more in (
         ("rollout", died.rollouts, came_back.rollouts),
         ("act", died.queries, came_back.queries),
@@ -193,7 +209,7 @@ def test_what_led_to_the_best_score_is_known_across_actors(shared):
     for _ in range(8):
         for actor in actors:
             collect(actor, 40)
-    score, actions = history._part.status(0.0).best
+    score, actions = history.part.status(0.0).best
     *_, (replayed, _) = settings.simulator.make(0).replay(actions)
     assert replayed == score > 0
 
@@ -203,11 +219,11 @@ def test_a_history_that_came_back_takes_nothing_whose_origin_it_does_not_know():
     settings = resolve("atari/ms-pacman", agent="random", overrides=overrides)
     history, (actor, _) = crew(settings, shared=False)
     collect(actor, 45)
-    history._part = HistoryService(settings, False)
+    history.part = HistoryService(settings, False)
     collect(actor, 10)  # in the same rollout, with a snapshot after query 50
-    assert history._part.status(0.0).size == 0
+    assert history.part.status(0.0).size == 0
     collect(actor, 10)
-    assert history._part.status(0.0).size > 0
+    assert history.part.status(0.0).size > 0
 
 
 def test_a_saved_history_and_actor_go_on_alike():
@@ -216,15 +232,11 @@ def test_a_saved_history_and_actor_go_on_alike():
     collect(actor, 70)
     other, (same, _) = crew(settings, shared=False)
     same.load(actor.state())
-    state = history._part.state()
-    from uflp.distributed.rows import held, with_rows
-
-    whole = with_rows(state, history._part.block)
-    other._part.load(held(whole))
+    state = history.part.state()
+    whole = with_rows(state, history.part.block)
+    other.part.load(held(whole))
     chunks = [collect(one, 50, made=70) for one in (actor, same)]
     assert chunks[0].counted == chunks[1].counted
     assert chunks[0].visited == chunks[1].visited
-    np.testing.assert_array_equal(
-        history._part._history.keys(history._part._history.live()),
-        other._part._history.keys(other._part._history.live()),
-    )
+    for one, two in zip(entries(history.part), entries(other.part), strict=True):
+        np.testing.assert_equal(one, two)

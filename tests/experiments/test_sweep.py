@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from uflp import cli
-from uflp.collection import RULES
 from uflp.experiments.sweep import grid_jobs, parse_vary
+from uflp.planning import RULES
 from uflp.report.sweeps import write_ranking
 from uflp.training.records import RunFolder, summarize
 from uflp.types import UsageError

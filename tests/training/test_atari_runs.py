@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import uflp
-from uflp.collection import Actor
 from uflp.experiments.presets import PRESETS
 from uflp.experiments.resolve import resolve
-from uflp.memory import FrameReplay, Replay
+from uflp.planning import Actor
 from uflp.randomness import Randomness
+from uflp.replay import FrameReplay, Replay
 from uflp.spaces import Frames
 from uflp.training.exploration import read_explored
 from uflp.training.restarted import read_sheet
@@ -77,10 +77,12 @@ def test_a_resumed_game_has_the_same_rooms_and_images() -> None:
     second.load(states[0])
     list(second.train())
     for run in (first, second):
-        for ours, theirs in zip(run.whereabouts.records, whole.whereabouts.records, strict=True):
+        for ours, theirs in zip(
+            run.exploration_log.records, whole.exploration_log.records, strict=True
+        ):
             np.testing.assert_equal(ours.state(), theirs.state())
-    assert whole.whereabouts.restarted is not None
-    assert whole.whereabouts.restarted.sheet().restarts.sum() > 1
+    assert whole.exploration_log.restarted is not None
+    assert whole.exploration_log.restarted.sheet().restarts.sum() > 1
 
 
 def test_online_it_saves_nothing_but_still_counts_cells() -> None:
@@ -103,17 +105,33 @@ def test_it_finds_the_corner_of_a_small_deep_sea_by_restarts_alone() -> None:
     assert found["local"] > 10 * max(found["online"], 1)
 
 
+def note_actions(simulator: Any) -> list[int]:
+    """Returns a list that fills with what is done in a simulator."""
+    step, actions = simulator.step, []
+
+    def noted(action: int) -> Any:
+        actions.append(action)
+        return step(action)
+
+    simulator.step = noted
+    return actions
+
+
 def test_its_actions_are_uniform_and_so_is_its_evaluation() -> None:
-    run = Run(resolve("deep-sea", agent="random", overrides={"size": 10, "queries": 4000}))
-    actions = []
-    for query in range(2000):
-        if run.rollout.over:
-            run.collecting._begin()
-        actions.append(run.rollout.step(query).action)
-    assert abs(np.mean(actions) - 0.5) < 4 * 0.5 / np.sqrt(2000)
-    rng = np.random.default_rng(0)
-    chosen = [run._policy(0, None, rng) for _ in range(2000)]
-    assert abs(np.mean(chosen) - 0.5) < 4 * 0.5 / np.sqrt(2000)
+    run = Run(
+        resolve(
+            "deep-sea",
+            agent="random",
+            overrides={"size": 10, "queries": 4000, "eval_period": 4000, "eval_episodes": 400},
+        )
+    )
+    actions: dict[str, list[int]] = {}
+    for name, simulator in (("run", run.simulator), ("evaluation", run.evaluation_simulator)):
+        actions[name] = note_actions(simulator)
+    list(run.train())
+    for chosen in actions.values():
+        assert len(chosen) >= 4000
+        assert abs(np.mean(chosen) - 0.5) < 4 * 0.5 / np.sqrt(len(chosen))
 
 
 def test_random_actions_repeat_within_a_rollout_as_often_as_asked() -> None:

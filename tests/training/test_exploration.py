@@ -98,8 +98,8 @@ def test_a_run_records_its_queries_and_restarts(compiled_once: None) -> None:
     )
     run = Run(settings)
     rows = list(run.train())
-    assert run.whereabouts.exploration is not None and run.whereabouts.restarted is None
-    explored = run.whereabouts.exploration.explored()
+    assert run.exploration_log.exploration is not None and run.exploration_log.restarted is None
+    explored = run.exploration_log.exploration.explored()
     assert explored.queries.tolist() == [20, 40, 60]
     assert explored.visits.sum(axis=(1, 2)).tolist() == [20, 20, 20]
     assert np.cumsum(explored.restarts.sum(axis=(1, 2))).tolist() == [

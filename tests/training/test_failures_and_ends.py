@@ -13,7 +13,7 @@ from probes import Corridor, corridor_run
 from resuming import StoppedError, rows_of, small
 
 from uflp.cli.words import sentence
-from uflp.training.collecting import SimulatorFailedError
+from uflp.planning import SimulatorFailedError
 from uflp.training.interruption import Interrupted
 from uflp.training.records import summarize
 from uflp.training.run import Run
@@ -58,18 +58,18 @@ def diver(**more: Any) -> RunSettings:
 
 def test_after_a_failure_the_values_are_those_of_what_is_seen() -> None:
     run = failing(Run(diver()), FAILURES.__contains__)
-    values, compared = run.learning.values, []
+    compared = []
 
-    def watched(observation: Any, query: int) -> np.ndarray:
-        found = values(observation, query)
-        expected = run.predict(np.asarray(observation)[None])[:, 0]
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
-        compared.append(query)
-        return found
+    def pause() -> None:
+        if run.rollout.over:
+            return
+        seen = run.rollout.observation
+        expected = run.predict(np.asarray(seen)[None])[:, 0]
+        np.testing.assert_allclose(run.values(seen), expected, rtol=1e-4, atol=1e-6)
+        compared.append(run.queries)
 
-    run.learning.values = watched  # type: ignore[method-assign]
-    list(run.train())
-    assert run.collecting.tally.dropped_rollouts == len(FAILURES)
+    list(run.train(pause))
+    assert run.counters.dropped_rollouts == len(FAILURES)
     assert len(compared) > 150
 
 
@@ -107,7 +107,7 @@ def test_a_query_that_fails_past_the_budget_is_followed_by_the_last_row() -> Non
     run = costly(Run(corridor_run(p_init=0.0)), 7)
     failing(run, lambda number: run.spent >= 200)
     rows = list(run.train())
-    assert run.collecting.tally.dropped_rollouts == 1
+    assert run.counters.dropped_rollouts == 1
     assert [row["queries"] >= 200 for row in rows] == [False] * (len(rows) - 1) + [True]
 
 

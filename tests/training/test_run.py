@@ -17,8 +17,8 @@ from probes import Corridor, FixedValues, corridor_run
 import uflp
 from uflp.agents.batches import unpack
 from uflp.experiments.resolve import resolve
+from uflp.planning import SimulatorFailedError
 from uflp.training.checkpoints import Checkpoints
-from uflp.training.collecting import SimulatorFailedError
 from uflp.training.evaluation import evaluate, greedy
 from uflp.training.interruption import Interruption
 from uflp.training.records import RunFolder, summarize
@@ -322,10 +322,8 @@ def test_a_loss_that_is_not_a_number_stops_the_run_and_keeps_its_metrics(tmp_pat
 
 def test_an_evaluation_that_is_not_a_number_stops_the_run(tmp_path: Path) -> None:
     """The evaluation's simulator makes five steps by query 50, and more by query 100."""
-    settings = corridor_run(corridor=Corridor(length=6, bad_reward_at=8), rollout_limit=1)
-    run = Run(settings)
-    run.simulator = Corridor(length=6).make(0)
-    run.rollout._simulator = run.simulator
+    run = Run(corridor_run(corridor=Corridor(length=6), rollout_limit=1))
+    run.evaluation_simulator = Corridor(length=6, bad_reward_at=8).make(0)
     rows = run.train()
     assert next(rows)["eval_return_mean"] == 1.0
     with pytest.raises(BadNumberError, match=r"evaluation.* nan at query 100"):
@@ -352,7 +350,7 @@ def test_a_parameter_that_is_not_a_number_stops_the_run_before_it_is_saved(tmp_p
                 saver.save()
                 leaves, tree = jax.tree.flatten(run.learner)
                 leaves[0] = jax.numpy.full_like(leaves[0], math.nan)
-                run.learning.learner = jax.tree.unflatten(tree, leaves)
+                run.agent_runner.learner = jax.tree.unflatten(tree, leaves)
             if run.queries == 61:
                 saver.save()
 
@@ -371,7 +369,7 @@ def test_a_rollout_that_the_simulator_fails_in_is_dropped_and_the_next_begins_at
     corridor = Corridor(length=6, raises=(42, 45))
     settings = corridor_run(corridor=corridor, learner=FixedValues(target=target), p_init=0.0)
     run, rows = finished(settings)
-    assert run.collecting.tally.dropped_rollouts == 3
+    assert run.counters.dropped_rollouts == 3
     assert run.queries == 200 == len(run.simulator.called("step")) - 3
     # The first rollout, and those after the three failures.
     assert len(run.simulator.called("reset")) == 4

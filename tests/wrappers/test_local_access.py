@@ -11,7 +11,7 @@ from gymnasium import spaces, wrappers
 from gymnasium.utils.env_checker import check_env
 
 import uflp
-from uflp.collection import RULES
+from uflp.planning import RULES
 from uflp.simulators.deep_sea import DeepSea
 from uflp.types import UsageError
 from uflp.uncertainty.covariance import Covariance
@@ -64,7 +64,7 @@ def walk(env: Any, actions: list[int]) -> list[Any]:
 
 def chosen_entries(env: LocalAccess) -> set[int | None]:
     rng = np.random.default_rng(0)
-    return {env.memory.rule.choose(rng).entry for _ in range(200)}
+    return {env.planner.rule.choose(rng).entry for _ in range(200)}
 
 
 def test_online_it_is_the_environment_itself() -> None:
@@ -90,7 +90,7 @@ def test_the_most_uncertain_state_and_action_are_restored() -> None:
     assert observation == 3 and info["uflp/restart"] and env.unwrapped.place == 3
     assert env.restarts == 1 and env.queries == 8
     walk(env, [0, 1])
-    assert env.memory.uncertainty.visits[:4].tolist() == [[1, 2], [1, 2], [1, 2], [1, 0]]
+    assert env.planner.uncertainty.visits[:4].tolist() == [[1, 2], [1, 2], [1, 2], [1, 0]]
     observation, info = env.reset()
     assert (observation, info["uflp/first_action"]) == (3, 1)
 
@@ -159,7 +159,7 @@ def test_where_a_restart_ends_the_next_may_go_on() -> None:
     for _ in range(60):
         _, info = env.reset()
         assert env.step(info["uflp/first_action"])[3]
-    assert len(set(env.memory.history.keys(env.memory.history.live()).tolist())) == 19
+    assert len(set(env.planner.history.keys(env.planner.history.live()).tolist())) == 19
 
 
 def test_an_episode_that_ends_at_the_limit_is_over() -> None:
@@ -173,7 +173,7 @@ def test_expensive_snapshots_are_taken_ever_more_rarely() -> None:
     env = LocalAccess(corridor(), p_init=0.0)
     env.reset(seed=0)
     walk(env, [1] * 14)
-    keys = env.memory.history.keys(env.memory.history.live())
+    keys = env.planner.history.keys(env.planner.history.live())
     assert keys.tolist() == [0, 1, 4]
     assert LocalAccess(lambda: DeepSea(size=5).make(0))._period == 1
 
@@ -187,7 +187,7 @@ def test_a_forced_first_action_is_taken_inside_and_queued() -> None:
     assert env.pop_transitions() == [(2, 1, 1.0, 3, False, False, 0.0, None)]
     assert env.pop_transitions() == []
     assert env.queries == 8
-    assert env.memory.uncertainty.visits[2, 1] == 1
+    assert env.planner.uncertainty.visits[2, 1] == 1
 
 
 def test_a_forced_first_action_that_ends_the_episode_is_queued_and_another_drawn() -> None:
@@ -263,7 +263,7 @@ def test_observations_with_parts_are_flattened_for_the_uncertainty_alone() -> No
     observation, _ = env.reset(seed=0)
     assert set(observation) == {"obs", "time"}
     env.step(1)
-    assert env.memory.uncertainty.cells == 2
+    assert env.planner.uncertainty.cells == 2
 
 
 def test_works_in_vectors_of_environments() -> None:
@@ -273,7 +273,7 @@ def test_works_in_vectors_of_environments() -> None:
     for _ in range(450):
         envs.step(envs.action_space.sample())
     assert sum(env.restarts for env in envs.envs) > 0
-    assert envs.envs[0].memory is not envs.envs[1].memory
+    assert envs.envs[0].planner.history is not envs.envs[1].planner.history
     envs.close()
 
 
@@ -309,7 +309,7 @@ def test_a_rule_without_uncertainty_asks_nothing_of_observations() -> None:
     env.step(0)
     for _ in range(10):
         assert env.reset()[1]["uflp/restart"]
-    assert env.memory.uncertainty is None
+    assert env.planner.uncertainty is None
 
 
 def test_the_rule_return_goes_back_to_the_best_episode() -> None:

@@ -15,10 +15,10 @@ def list_names(
     what: Annotated[str, typer.Argument(help="one of " + ", ".join(LISTS))] = "",
 ) -> None:
     """Show the names that other commands take."""
-    from uflp.collection import RULES
     from uflp.experiments.agents import AGENTS
     from uflp.experiments.figures import FIGURES
     from uflp.experiments.presets import PRESETS
+    from uflp.planning import RULES
     from uflp.registry import unknown
     from uflp.simulators import SIMULATORS
     from uflp.uncertainty import UNCERTAINTIES

@@ -32,8 +32,8 @@ def evaluate(
 
     Example: `uflp evaluate runs/bonus/seed-0 --episodes 20 --video episode.gif`
     """
-    from uflp.collection import DemonstrationRecorder
     from uflp.experiments.trained import load
+    from uflp.planning import DemonstrationRecorder
     from uflp.report.video import Recorder, check_video
 
     if video is not None:

@@ -1,4 +1,4 @@
-"""The shared history as an actor sees it: the same face as one in its own process."""
+"""The shared history as an actor sees it: a `HistoryLike` whose entries are elsewhere."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from uflp.collection import Rule, Start
 from uflp.distributed.calls import Caller
 from uflp.distributed.history import Added, Began, Candidates, Choice, Post, Scored
 from uflp.distributed.naming import Naming
 from uflp.distributed.parameters import Values
+from uflp.planning import HistoryLike, Observer, Rule, Start
+from uflp.planning.rules.uncertainty import UncertaintyFirst
+from uflp.simulators.base import Simulator
 from uflp.state import State
-from uflp.types import Snapshot
+from uflp.training.settings import LoopSettings
+from uflp.types import Snapshot, Transition
 from uflp.uncertainty import Uncertainty
+from uflp.uncertainty.base import Predict
 
 _ATTEMPTS = 3
 
@@ -22,20 +26,18 @@ class EmptyHistoryError(Exception):
     """There is nothing to choose from."""
 
 
-class HistoryClient:
+class HistoryClient(HistoryLike):
     """Tells the history what one actor has to tell, and asks it for snapshots.
 
     What is to be told waits until `flush`, or until the history is asked something.
 
     Attributes:
         oldest: number of the oldest entry when the history was last asked.
-        newest: likewise of the newest.
         replayed: steps of a simulator that it has cost to read keys.
     """
 
     def __init__(self, service: Caller, actor: int, naming: Naming):
         self.oldest = 0
-        self.newest = -1
         self.replayed = 0
         self._service = service
         self._actor = actor
@@ -48,11 +50,14 @@ class HistoryClient:
         self._masks: dict[int, np.ndarray] | None = None
         self._fetched: tuple[int, Snapshot] | None = None
 
-    def add(self, snapshot: Snapshot, key: Any, mask: np.ndarray | None) -> int:
-        """Adds a snapshot; its number is known to the history alone, and here stands −1."""
+    def is_empty(self) -> bool:
+        """Return False: only the history itself knows, and says so when it is asked to choose."""
+        return False
+
+    def add(self, snapshot: Snapshot, key: Any, mask: np.ndarray | None) -> None:
+        """Add a snapshot; the history alone knows its number."""
         self._events.append(Added(snapshot.data, snapshot.screen_score, mask, b""))
         self._keys.append(key)
-        return -1
 
     def visit(self, key: Any, action: int) -> None:
         """Takes note of a query, for shared counts."""
@@ -88,10 +93,10 @@ class HistoryClient:
         found: Candidates | None = self._service.ask("sample", rng, size)
         if found is None:
             raise EmptyHistoryError
-        self.oldest, self.newest, names, masks, cost = found
+        self.oldest, newest, names, masks, cost = found
         self.replayed += cost
         # Drawn there from a copy of the generator: here it gives the same, and moves on.
-        entries = rng.integers(self.oldest, self.newest + 1, size)
+        entries = rng.integers(self.oldest, newest + 1, size)
         self._names = dict(zip(entries.tolist(), names, strict=True))
         self._masks = None if masks is None else dict(zip(entries.tolist(), masks, strict=True))
         return entries
@@ -128,13 +133,34 @@ class HistoryClient:
         assert self._fetched is not None and self._fetched[0] == entry
         return self._fetched[1]
 
+    def state(self) -> State:
+        """Return nothing: what the history keeps is saved where it is."""
+        return {}
+
+    def load(self, state: State) -> None:
+        """Take nothing."""
+
 
 class OwnChoice(Rule):
     """Restarts by the actor's own counts: B keys come from the history, then one snapshot."""
 
-    def __init__(self, rule: Rule, history: HistoryClient):
-        self._rule = rule
+    def __init__(
+        self,
+        history: HistoryClient,
+        uncertainty: Uncertainty,
+        predict: Predict,
+        loop: LoopSettings,
+        actions: int,
+    ):
         self._history = history
+        self._rule = UncertaintyFirst(
+            history,
+            uncertainty,
+            predict,
+            actions=actions,
+            batch=loop.batch,
+            kind=loop.restart,
+        )
 
     def choose(self, rng: np.random.Generator) -> Start:
         """Returns the start of the next rollout; at the initial states if there is no other."""
@@ -181,29 +207,31 @@ class SharedCounts:
         self._history.visit(key, action)
 
 
-class LineageClient:
+class LineageClient(Observer):
     """Tells the history which actions led to what it is given."""
 
-    def __init__(self, history: HistoryClient):
+    def __init__(self, history: HistoryClient, simulator: Simulator):
         self._history = history
+        self._simulator = simulator
         self._since = bytearray()
         self._best = 0.0
 
-    def begin(self, entry: int | None) -> None:
-        """Goes to the initial state; of entries, the history knows since they were fetched."""
+    def began(self, start: Start, observation: Any, queries: int) -> None:
+        """Go to the initial state; of entries, the history knows since they were fetched."""
         self._since.clear()
-        if entry is None:
+        if start.entry is None:
             self._history.follow(Began())
 
-    def stepped(self, executed: bytes, score: float) -> None:
-        """Takes note of the actions of a step's frames, and of the screen score after it."""
-        self._since += executed
+    def stepped(self, transition: Transition, queries: int) -> None:
+        """Note what the simulator executed, and tell a screen score that is the best so far."""
+        self._since += self._simulator.executed
+        score = self._simulator.screen_score
         if score > self._best:
             self._best = score
             self._history.follow(Scored(score, self._taken()))
 
-    def added(self, entry: int, oldest: int) -> None:
-        """Learns that the present state has just been added."""
+    def saved(self, entry: int | None) -> None:
+        """Tell what led to the snapshot that was just added."""
         self._history.complete(self._taken())
 
     def state(self) -> State:

@@ -10,7 +10,6 @@ from threadpoolctl import threadpool_limits
 
 from uflp import spaces
 from uflp.agents.compute import configure
-from uflp.collection import Rule
 from uflp.distributed.calls import Caller
 from uflp.distributed.client import (
     HistoryClient,
@@ -19,23 +18,19 @@ from uflp.distributed.client import (
     SharedChoice,
     SharedCounts,
 )
+from uflp.distributed.exploration_buffer import ExplorationBuffer
 from uflp.distributed.messages import Chunk, Task
 from uflp.distributed.naming import naming_of
-from uflp.distributed.notes import Notes
 from uflp.distributed.parameters import Values
 from uflp.distributed.replay import Receiver
-from uflp.memory.parcels import make_outbox
+from uflp.planning import Observer, Observers, Rollout, Rule
+from uflp.planning.observers import OnFailure
 from uflp.randomness import Randomness
+from uflp.replay.transfer import make_outbox
 from uflp.state import State, number
-from uflp.training.collecting import Collecting
+from uflp.training.counters import Counters, FiniteCheck
 from uflp.training.settings import RunSettings
-from uflp.training.wiring import (
-    make_actor,
-    make_rollout,
-    make_rule,
-    make_targets,
-    make_uncertainty,
-)
+from uflp.training.wiring import make_accumulator, make_actor, make_planner, make_uncertainty
 
 
 class Collector:
@@ -72,57 +67,58 @@ class Collector:
         self._outbox = make_outbox(space, self._simulator.mask_size, dictionary)
         agent = self._values.agent
         predict = self._values.predict
-        self._targets = make_targets(settings, agent.target, self._outbox, predict)
+        self._accumulator = make_accumulator(settings, agent.target, self._outbox, predict)
         own = make_uncertainty(settings, space, actions, Randomness(settings.seed))
-        self._uncertainty: Any = own
+        uncertainty: Any = own
+        rule: Rule | None = None
         self._history: HistoryClient | None = None
-        self._rule: Rule | None = None
         self._lineage: LineageClient | None = None
         if history is not None and own is not None:
             client = self._history = HistoryClient(history, index, naming_of(own))
             if shared:
                 acts_on_it = settings.exploration != "greedy"
-                self._uncertainty = SharedCounts(own, client, acts_on_it=acts_on_it)
-                self._rule = SharedChoice(client, self._values)
+                uncertainty = SharedCounts(own, client, acts_on_it=acts_on_it)
+                rule = SharedChoice(client, self._values)
             else:
-                past: Any = client  # The rule asks for no more than there is.
-                rule = make_rule(settings, past, own, predict, agent.target, actions)
-                assert rule is not None
-                self._rule = OwnChoice(rule, client)
+                rule = OwnChoice(client, own, predict, settings.loop, actions)
             if self._simulator.replayable:
-                self._lineage = LineageClient(client)
-        actor = make_actor(settings, agent, actions, self._looked_values, predict, own, randomness)
-        self._rollout = make_rollout(
+                self._lineage = LineageClient(client, self._simulator)
+        self._counters = Counters()
+        self._exploration = ExplorationBuffer(self._simulator)
+        watching: list[Observer] = [FiniteCheck(space), self._counters, self._exploration]
+        watching.append(OnFailure(self._accumulator.drop))
+        if self._lineage is not None:
+            watching.append(self._lineage)
+        observers = Observers(watching)
+        self._planner = make_planner(
             settings,
-            self._simulator,
-            actor,
-            randomness,
             history=self._history,
-            uncertainty=self._uncertainty,
-            rule=self._rule,
-            lineage=self._lineage,
+            uncertainty=uncertainty,
+            rule=rule,
+            predict=predict,
+            observers=observers,
         )
-        self._notes = Notes(self._simulator)
-        self._collecting = Collecting(
-            *(self._rollout, self._targets, self._notes, randomness),
-            history=self._history,
-            rule=self._rule,
-            p_init=settings.loop.p_init,
-            space=space,
-        )
+        actor = make_actor(settings, agent, actions, self._looked_values, predict, own, randomness)
+        self._randomness = randomness
+        self._rollout = Rollout(self._simulator, actor, self._planner, randomness, observers)
         self._looked: np.ndarray | None = None
 
     def collect(self, task: Task) -> Chunk:
         """Makes queries, and sends on what came of them."""
-        collecting = self._collecting
-        if collecting.queries < task.made:
+        rollout = self._rollout
+        if rollout.queries < task.made:
             # Another process was here before, and died: its random numbers are not drawn again.
-            collecting.queries, self._rollout.rollouts = task.made, task.rollouts
+            rollout.queries, rollout.rollouts = task.made, task.rollouts
         self._values.parameters = task.parameters
         self._looked = task.looked
         before = self._counts()
-        while collecting.queries - before[0] + self._replayed - before[1] < task.queries:
-            collecting.query()
+        while rollout.queries - before[0] + self._replayed - before[1] < task.queries:
+            if rollout.over:
+                rng = self._randomness.at("restart", rollout.rollouts)
+                rollout.begin(self._planner.start(rng))
+            transition = rollout.step()
+            if transition is not None:
+                self._accumulator.add(transition)
             self._looked = None
         parcel = self._outbox.pack()
         if parcel.size:
@@ -134,42 +130,49 @@ class Collector:
         made, replayed, rollouts, restarts = (
             now - then for now, then in zip(self._counts(), before, strict=True)
         )
+        visited, restarted = self._exploration.take()
         return Chunk(
-            *(made, replayed, rollouts, restarts, parcel.size, parcel.nbytes),
-            collecting.tally.take(),
-            *self._notes.take(),
-            None if self._rollout.over else self._rollout.observation,
-            self._simulator.logs() if task.logs else None,
-            os.getpid(),
+            queries=made,
+            replayed=replayed,
+            rollouts=rollouts,
+            restarts=restarts,
+            rows=parcel.size,
+            sent=parcel.nbytes,
+            counted=self._counters.take(),
+            visited=visited,
+            restarted=restarted,
+            observation=None if rollout.over else rollout.observation,
+            logs=self._simulator.logs() if task.logs else None,
+            pid=os.getpid(),
         )
 
     def state(self) -> State:
-        """Returns all that decides what this actor does next."""
+        """Return all that decides what this actor does next."""
         return {
-            "queries": self._collecting.queries,
-            "tally": self._collecting.tally.state(),
+            "queries": self._rollout.queries,
+            **self._planner.state(),
+            "tally": self._counters.state(),
             "rollout": self._rollout.state(),
-            "targets": self._targets.state(),
-            "uncertainty": {} if self._uncertainty is None else self._uncertainty.state(),
+            "targets": self._accumulator.state(),
             "lineage": {} if self._lineage is None else self._lineage.state(),
-            "notes": self._notes.state(),
+            "notes": self._exploration.state(),
         }
 
     def load(self, state: State) -> None:
-        """Takes the state of an equal actor."""
-        self._collecting.queries = number(state, "queries")
-        self._collecting.tally.load(state["tally"])
-        self._targets.load(state["targets"])
-        if self._uncertainty is not None:
-            self._uncertainty.load(state["uncertainty"])
+        """Take the state of an equal actor."""
+        # Version 0.1.0 wrote neither for parts that keep nothing here.
+        self._planner.load({"history": {}, "rule": {}, **state})
+        self._counters.load(state["tally"])
+        self._accumulator.load(state["targets"])
         self._rollout.load(state["rollout"])
+        self._rollout.queries = number(state, "queries")
         if self._lineage is not None:
             self._lineage.load(state["lineage"])
-        self._notes.load(state["notes"])
+        self._exploration.load(state["notes"])
 
     def _counts(self) -> tuple[int, int, int, int]:
         rollout = self._rollout
-        return self._collecting.queries, self._replayed, rollout.rollouts, rollout.restarts
+        return rollout.queries, self._replayed, rollout.rollouts, rollout.restarts
 
     @property
     def _replayed(self) -> int:

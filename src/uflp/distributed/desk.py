@@ -20,8 +20,8 @@ from uflp.distributed.messages import Chunk, Task
 from uflp.distributed.rows import held, state_of
 from uflp.distributed.settings import ClusterSettings
 from uflp.state import State, number
+from uflp.training.metrics import Row
 from uflp.training.settings import RunSettings
-from uflp.training.trainable import Row
 from uflp.types import RunError
 
 _WAIT = 0.2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import ray
@@ -12,14 +13,13 @@ from uflp.distributed.crew import Crew
 from uflp.distributed.faults import Faults
 from uflp.distributed.ledger import Ledger
 from uflp.distributed.parameters import Parameters
-from uflp.training.evaluation import Evaluation
-from uflp.training.trainable import Row
+from uflp.training.metrics import Row
 
 
 class _Pending(NamedTuple):
     """A row that waits for what other parts know."""
 
-    columns: Row
+    complete: Callable[..., Row]
     evaluation: Any
     history: Any
     shards: list[Any]
@@ -61,7 +61,7 @@ class Evaluations:
         best = 0.0 if ledger.best is None else ledger.best.best_score
         self._pending.append(
             _Pending(
-                ledger.columns(),
+                ledger.row(),
                 crew.evaluator.evaluate.remote(parameters, ledger.flow.queries),
                 None if crew.history is None else crew.history.status.remote(best),
                 [shard.status.remote() for shard in crew.shards],
@@ -95,21 +95,7 @@ class Evaluations:
         evaluation, pid = get(row.evaluation)
         if self._faults.answered("the evaluator", pid):
             self._faults.lost("the evaluator", "evaluations", 0)
-        self.rows.append(_completed(row.columns, evaluation, history_size, replay_size))
+        self.rows.append(
+            row.complete(evaluation=evaluation, history_size=history_size, replay_size=replay_size)
+        )
         return True
-
-
-def _completed(columns: Row, evaluation: Evaluation, history_size: int, replay_size: int) -> Row:
-    """Returns a row in the order of a run in one process."""
-    first = ("queries", "wall_seconds", "rollouts", "restarts", "sgd_steps")
-    means = ("train_return_mean", "loss")
-    return {
-        **{name: columns[name] for name in first},
-        "eval_return_mean": evaluation.mean,
-        "eval_return_std": evaluation.std,
-        "eval_episodes": evaluation.episodes,
-        **{name: columns[name] for name in means},
-        "history_size": history_size,
-        "replay_size": replay_size,
-        **{name: value for name, value in columns.items() if name not in (*first, *means)},
-    }

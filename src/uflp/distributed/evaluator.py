@@ -7,9 +7,9 @@ import os
 from uflp import spaces
 from uflp.distributed.parameters import Parameters, Values
 from uflp.randomness import Randomness
+from uflp.training.counters import require_finite
 from uflp.training.evaluation import Evaluation, evaluate, greedy, uniform
 from uflp.training.settings import RunSettings
-from uflp.training.tally import require_finite
 
 
 class Evaluator:

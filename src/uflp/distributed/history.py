@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from uflp import spaces
-from uflp.collection import Lineage, Rule, Start
 from uflp.distributed.naming import naming_of
 from uflp.distributed.parameters import Parameters, Values
 from uflp.distributed.rows import block_of, without_rows
+from uflp.planning import Lineage, Rule, Start
 from uflp.randomness import Randomness
 from uflp.state import Block, State
 from uflp.training.settings import RunSettings

@@ -13,13 +13,13 @@ from uflp.agents.compute import configure
 from uflp.distributed.messages import Learned, Lesson
 from uflp.distributed.parameters import initial_learner, published, read_by_predict
 from uflp.distributed.replay import Sampler
-from uflp.memory.replay import layout_of_row
 from uflp.networks.parameters import loaded_tree, saved_tree
 from uflp.randomness import Randomness
+from uflp.replay.transitions import layout_of_row
 from uflp.state import State, number
 from uflp.training.compiled import compiled
+from uflp.training.counters import BadNumberError, require_finite
 from uflp.training.settings import RunSettings
-from uflp.training.tally import BadNumberError, require_finite
 
 _AHEAD = 2
 """Samples that are ordered before they are needed."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import time
+from collections.abc import Callable
 
 from uflp.distributed.flow import Flow
 from uflp.distributed.messages import Chunk
 from uflp.simulators.base import Simulator
 from uflp.state import State, number
-from uflp.training.tally import Tally
-from uflp.training.trainable import Row
-from uflp.training.whereabouts import Whereabouts
+from uflp.training.counters import Counters
+from uflp.training.exploration_log import ExplorationLog
+from uflp.training.metrics import Row, metrics_row
 
 
 class Best:
@@ -35,8 +37,8 @@ class Ledger:
 
     Attributes:
         flow: queries and SGD steps.
-        tally: what happens between two rows.
-        whereabouts: where the run has been.
+        counters: what happens between two rows.
+        exploration_log: where the run has been.
         best: the best screen score, where it can be replayed.
         made: queries of each actor.
         begun: rollouts of each actor.
@@ -46,8 +48,8 @@ class Ledger:
 
     def __init__(self, simulator: Simulator, flow: Flow, actors: int):
         self.flow = flow
-        self.tally = Tally()
-        self.whereabouts = Whereabouts(simulator)
+        self.counters = Counters()
+        self.exploration_log = ExplorationLog(simulator)
         self.best = Best() if simulator.replayable else None
         self.made = [0] * actors
         self.begun = [0] * actors
@@ -74,35 +76,35 @@ class Ledger:
         self.begun[actor] += chunk.rollouts
         self.restarts += chunk.restarts
         self.sent += chunk.sent
-        self.tally.join(chunk.counted)
+        self.counters.join(chunk.counted)
         for place in chunk.visited:
-            self.whereabouts.visit(place)
+            self.exploration_log.visit(place)
         for restart in chunk.restarted:
-            self.whereabouts.restart(*restart)
+            self.exploration_log.restart(*restart)
         if chunk.logs is not None:
             self._simulator.join_logs(chunk.logs)
 
-    def columns(self) -> Row:
-        """Returns the columns of a row, those aside that other parts know."""
-        self.whereabouts.evaluated(self.flow.queries)
-        return {
-            "queries": self.spent,
-            "wall_seconds": round(self.seconds, 3),
-            "rollouts": sum(self.begun),
-            "restarts": self.restarts,
-            "sgd_steps": self.flow.steps,
-            **self.tally.row(),
-            "positive_rewards": self.tally.positive_rewards,
-            **self._simulator.metrics(),
-        }
+    def row(self) -> Callable[..., Row]:
+        """Return the row of metrics of this moment; what other parts know is given to it later."""
+        self.exploration_log.evaluated(self.flow.queries)
+        return functools.partial(
+            metrics_row,
+            queries=self.spent,
+            seconds=self.seconds,
+            rollouts=sum(self.begun),
+            restarts=self.restarts,
+            sgd_steps=self.flow.steps,
+            counted=self.counters.since_last_row(),
+            simulator=self._simulator.metrics(),
+        )
 
     def state(self) -> State:
         """Returns the counts."""
         return {
             "seconds": self.seconds,
             "flow": self.flow.state(),
-            "tally": self.tally.state(),
-            "whereabouts": self.whereabouts.state(),
+            "tally": self.counters.state(),
+            "whereabouts": self.exploration_log.state(),
             "best": [] if self.best is None else [self.best.best_score, self.best.best_actions()],
             "made": list(self.made),
             "begun": list(self.begun),
@@ -116,8 +118,8 @@ class Ledger:
         """Takes the counts of an equal run."""
         self._started = time.perf_counter() - state["seconds"]
         self.flow.load(state["flow"])
-        self.tally.load(state["tally"])
-        self.whereabouts.load(state["whereabouts"])
+        self.counters.load(state["tally"])
+        self.exploration_log.load(state["whereabouts"])
         if self.best is not None:
             self.best.found(*state["best"])
         self.made, self.begun = list(state["made"]), list(state["begun"])

@@ -105,7 +105,7 @@ class Lessons:
         if back:  # Before it had learned anything, or after it was loaded again.
             self._faults.lost("the learner", "SGD steps", 0)
         for loss in learned.losses:
-            self._ledger.tally.loss(loss)
+            self._ledger.counters.loss(loss)
         flow = self._ledger.flow
         before = flow.due
         self._taken += len(learned.losses)

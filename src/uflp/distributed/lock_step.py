@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from uflp.distributed.desk import Desk
-from uflp.training.trainable import Row
+from uflp.training.metrics import Row
 from uflp.training.wiring import make_pace
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from uflp.distributed.parameters import Parameters
 from uflp.state import State
-from uflp.training.tally import Counted
+from uflp.training.counters import Counted
 
 
 class Task(NamedTuple):
@@ -44,8 +44,8 @@ class Chunk(NamedTuple):
         rows: sent to the replay.
         sent: bytes of them.
         counted: rewards, returns and failures.
-        visited: places of the queries; see `Whereabouts.visit`.
-        restarted: what there is to see of the restarts; see `Whereabouts.restart`.
+        visited: places of the queries; see `ExplorationLog.visit`.
+        restarted: what there is to see of the restarts; see `ExplorationLog.restart`.
         observation: what was seen last, None if its rollout is over.
         logs: of the simulator, if they were asked for.
         pid: number of the process that did it.

@@ -11,8 +11,8 @@ from ray.exceptions import RayError
 
 from uflp import spaces
 from uflp.agents.compute import configure
-from uflp.memory.replay import layout_of_row
 from uflp.randomness import Randomness
+from uflp.replay.transitions import layout_of_row
 from uflp.simulators.base import Simulator
 from uflp.training.compiled import compiled, predict
 from uflp.training.settings import RunSettings

@@ -12,7 +12,7 @@ import ray
 
 from uflp.distributed.calls import RemoteCaller
 from uflp.distributed.rows import block_of, without_rows
-from uflp.memory.parcels import Parcel, unpack
+from uflp.replay.transfer import Parcel, unpack
 from uflp.state import Block, State
 from uflp.training.settings import RunSettings
 from uflp.training.wiring import make_replay

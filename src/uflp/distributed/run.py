@@ -20,11 +20,11 @@ from uflp.distributed.ledger import Best, Ledger
 from uflp.distributed.lock_step import lock_step
 from uflp.distributed.pulse import Pulse
 from uflp.distributed.settings import ClusterSettings
-from uflp.memory.frames import frames_of, has_frames
+from uflp.replay.frames import frames_of, has_frames
 from uflp.state import State
+from uflp.training.counters import BadNumberError
+from uflp.training.metrics import Row
 from uflp.training.settings import RunSettings
-from uflp.training.tally import BadNumberError
-from uflp.training.trainable import Row
 
 
 class ClusterRun:
@@ -33,7 +33,7 @@ class ClusterRun:
     Attributes:
         settings: what decides it.
         simulator: one of the kind that is trained in; it has the logs of all actors.
-        whereabouts: where the run has been.
+        exploration_log: where the run has been.
         spread: how the run is spread.
         faults: what was killed, and what was lost by that.
     """
@@ -57,7 +57,7 @@ class ClusterRun:
         self.simulator = settings.simulator.make(settings.seed)
         self.faults = Faults()
         self._ledger = Ledger(self.simulator, self._flow(), self._cluster.actors)
-        self.whereabouts = self._ledger.whereabouts
+        self.exploration_log = self._ledger.exploration_log
         self._crew = Crew(settings, self._cluster, self._dictionary())
         self._desk = Desk(settings, self._cluster, self._crew, self._ledger, self.faults)
         self._pulse = Pulse(self._ledger, self._desk, status)
@@ -120,7 +120,7 @@ class ClusterRun:
     def report(self) -> dict[str, Any]:
         """Returns what is added to the summary."""
         return {
-            "dropped_rollouts": self._ledger.tally.dropped_rollouts,
+            "dropped_rollouts": self._ledger.counters.dropped_rollouts,
             "actors": self._cluster.actors,
             **self.faults.report(),
         }

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from uflp.agents import LEARNERS
-from uflp.collection import RULES
 from uflp.experiments.agents import AGENTS
 from uflp.experiments.presets import Preset, find_preset
+from uflp.planning import RULES
 from uflp.registry import unknown
 from uflp.simulators import SIMULATORS
 from uflp.simulators.naming import parse

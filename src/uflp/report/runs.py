@@ -17,9 +17,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from uflp.agents import LEARNERS
-from uflp.collection import RULES
 from uflp.experiments.agents import AGENTS
 from uflp.experiments.presets import find_preset
+from uflp.planning import RULES
 from uflp.report.statistics import Curve, normalised_auc
 from uflp.simulators import SIMULATORS
 from uflp.simulators.naming import parse

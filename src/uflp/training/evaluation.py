@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from uflp import masks
-from uflp.collection import DemonstrationRecorder
+from uflp.planning import DemonstrationRecorder
 from uflp.simulators.base import Simulator
 from uflp.types import RunError
 from uflp.uncertainty.base import Predict

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from uflp import masks, spaces
-from uflp.collection import DemonstrationRecorder
 from uflp.networks.parameters import loaded_tree
+from uflp.planning import DemonstrationRecorder
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
 from uflp.state import State

@@ -17,10 +17,11 @@ from uflp.arrays import write_arrays
 from uflp.files import TEMPORARY, replacing
 from uflp.training.events import EventFile
 from uflp.training.lock import LOCK, Lock
+from uflp.training.metrics import Row
 from uflp.training.origin import origin
 from uflp.training.settings import RunSettings, with_present_keys
 from uflp.training.state_file import sync_folder
-from uflp.training.trainable import Descent, Row
+from uflp.training.trainable import BestTrajectory
 from uflp.types import RunError, UsageError
 
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.csv", "summary.json"
@@ -142,7 +143,7 @@ class RunFolder:
                 writer.writeheader()
             writer.writerow({key: _cell(value) for key, value in row.items()})
 
-    def keep_best(self, lineage: Descent) -> None:
+    def keep_best(self, lineage: BestTrajectory) -> None:
         """Writes the best screen score and what led to it, for `uflp replay`."""
         if lineage.best_score == self._best_score:
             return

@@ -12,8 +12,9 @@ from uflp.state import State
 from uflp.training import checkpoints
 from uflp.training.checkpoints import Checkpoints
 from uflp.training.interruption import Interrupted, Interruption, resume_command
+from uflp.training.metrics import Row
 from uflp.training.records import CHECKPOINT, HISTORY, RunFolder, completed, difference
-from uflp.training.trainable import Row, Trainable
+from uflp.training.trainable import Trainable
 from uflp.types import RunError, UsageError
 
 DEFAULT_SECONDS = 600.0

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field
 from typing import Any, Literal
 
-from uflp.collection.rules import RuleSettings
-from uflp.collection.rules.uncertainty import MostUncertain
+from uflp.planning.rules import RuleSettings
+from uflp.planning.rules.uncertainty import MostUncertain
 from uflp.types import UsageError
 
 OLD_KEYS: dict[str, str | None] = {"queries_at_once": None}

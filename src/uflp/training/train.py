@@ -12,14 +12,15 @@ import numpy as np
 
 from uflp.agents.compute import configure
 from uflp.networks.parameters import saved_tree
-from uflp.training.collecting import SimulatorFailedError
+from uflp.planning import SimulatorFailedError
 from uflp.training.interruption import Interrupted, Interruption
+from uflp.training.metrics import Row
 from uflp.training.policy import write_policy
 from uflp.training.records import AGENT, RunFolder, Stopped, summarize
 from uflp.training.run import Run
 from uflp.training.saving import DEFAULT_SECONDS, Saver
 from uflp.training.settings import RunSettings
-from uflp.training.trainable import Row, Trainable
+from uflp.training.trainable import Trainable
 from uflp.types import UsageError
 
 Callback = Callable[[Row], Any]
@@ -89,7 +90,7 @@ def train(
         rows: list[Row] = []
         stopped = _drive(run, rows.append, goal, callback)
         return _result(settings, rows, summarize(settings, rows, run.seconds, None, stopped), None)
-    stamp, records = run.simulator.stamp, run.whereabouts.records
+    stamp, records = run.simulator.stamp, run.exploration_log.records
     with (
         RunFolder(
             out, settings, stop_at_return, stamp, records, spread=run.spread, resume=resume

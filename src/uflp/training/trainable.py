@@ -7,14 +7,12 @@ from typing import Any, Protocol
 
 from uflp.simulators.base import Simulator
 from uflp.state import State, Stateful
+from uflp.training.exploration_log import ExplorationLog
+from uflp.training.metrics import Row
 from uflp.training.settings import RunSettings
-from uflp.training.whereabouts import Whereabouts
-
-Row = dict[str, Any]
-"""One row of metrics, by column."""
 
 
-class Descent(Protocol):
+class BestTrajectory(Protocol):
     """Where the best screen score came from.
 
     Attributes:
@@ -33,17 +31,17 @@ class Trainable(Stateful, Protocol):
     Attributes:
         settings: what decides it.
         simulator: of the kind that is trained in.
-        whereabouts: where it has been.
+        exploration_log: where it has been.
         spread: what `config.json` holds of how the run is spread; nothing for one process.
     """
 
     settings: RunSettings
     simulator: Simulator
-    whereabouts: Whereabouts
+    exploration_log: ExplorationLog
     spread: dict[str, Any]
 
     @property
-    def lineage(self) -> Descent | None:
+    def lineage(self) -> BestTrajectory | None:
         """What led to the best score, None where that cannot be replayed."""
 
     @property

@@ -10,16 +10,16 @@ import gymnasium
 import numpy as np
 
 from uflp import masks, spaces
-from uflp.collection import Actor, Ancestry, Demonstrations, Past, Rollout, Rule, Sources
-from uflp.collection.snapshots import history_of
-from uflp.memory import FrameReplay, History, MonteCarlo, Nothing, NStep, Replay, Targets, Value
-from uflp.memory.frames import has_frames
-from uflp.memory.parcels import FrameOutbox
-from uflp.memory.targets import Rows
+from uflp.planning import Actor, HistoryLike, LocalPlanner, Observers, Rule, Sources
+from uflp.planning.history import History, history_of
 from uflp.randomness import Randomness
+from uflp.replay import Accumulator, FrameReplay, MonteCarlo, NoAccumulator, NStep, Replay, Value
+from uflp.replay.accumulators import RowStore
+from uflp.replay.frames import has_frames
+from uflp.replay.transfer import FrameOutbox
 from uflp.simulators.base import Simulator
+from uflp.training.agent_runner import AgentRunner
 from uflp.training.compiled import compiled
-from uflp.training.learning import Learning
 from uflp.training.pace import Pace, SamplesPerInsert, SgdPeriod
 from uflp.training.settings import LoopSettings, RunSettings
 from uflp.types import Transition, UsageError
@@ -143,17 +143,19 @@ def make_pace(loop: LoopSettings) -> Pace:
     return SamplesPerInsert(loop.samples_per_insert, loop.learning_batch, loop.least_replay)
 
 
-def make_learning(
+def make_agent_runner(
     settings: RunSettings,
     simulator: Simulator,
     replay: Replay | FrameReplay,
     randomness: Randomness,
-) -> Learning:
+) -> AgentRunner:
     """Makes the agent, and what it learns by."""
     loop, space = settings.loop, simulator.observation_space
     dtype = spaces.layout(space)[1]
-    made = compiled(settings.learner, space, spaces.actions(simulator.action_space), replay.row)
-    return Learning(*made, replay, randomness, size=loop.learning_batch, dtype=dtype)
+    agent, update = compiled(
+        settings.learner, space, spaces.actions(simulator.action_space), replay.row
+    )
+    return AgentRunner(agent, update, replay, randomness, size=loop.learning_batch, dtype=dtype)
 
 
 def make_actor(
@@ -180,42 +182,37 @@ def make_actor(
     )
 
 
-def make_rollout(
+def make_planner(
     settings: RunSettings,
-    simulator: Simulator,
-    actor: Actor,
-    randomness: Randomness,
     *,
-    history: Past | None,
+    history: HistoryLike | None,
     uncertainty: Uncertainty | None,
     rule: Rule | None,
-    lineage: Ancestry | None,
-    demonstrations: Demonstrations | None = None,
-) -> Rollout:
-    """Makes the means of collection."""
+    predict: Predict,
+    observers: Observers,
+) -> LocalPlanner:
+    """Makes the planner."""
     loop = settings.loop
-    return Rollout(
-        simulator,
-        actor,
-        randomness,
+    return LocalPlanner(
         history=history,
         uncertainty=uncertainty,
         rule=rule,
+        p_init=loop.p_init,
         checkpoint_period=loop.checkpoint_period,
-        limit=loop.rollout_limit,
+        rollout_limit=loop.rollout_limit,
         restart_limit=loop.restart_limit,
+        predict=predict,
         intrinsic_scale=loop.bonus_scale if settings.exploration == "intrinsic" else 0.0,
-        lineage=lineage,
-        demonstrations=demonstrations,
+        observers=observers,
     )
 
 
-def make_targets(
+def make_accumulator(
     settings: RunSettings,
     target: str,
-    replay: Rows,
+    replay: RowStore,
     predict: Predict,
-) -> Targets:
+) -> Accumulator:
     """Makes what turns transitions into rows of replay.
 
     Args:
@@ -226,7 +223,7 @@ def make_targets(
     """
     loop = settings.loop
     if target == "none":
-        return Nothing()
+        return NoAccumulator()
     if target == "return":
         if isinstance(replay, FrameReplay | FrameOutbox):
             raise UsageError(f"{settings.agent} does not learn from images: choose ddqn")

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import gymnasium
 import numpy as np
 
-from uflp.collection.rules import Kind, RuleSettings
+from uflp import spaces
+from uflp.planning.history import History, history_of
+from uflp.planning.planner import LocalPlanner
+from uflp.planning.rules import RULES, Kind, Rule, RuleSettings, Sources, Start
+from uflp.registry import unknown
 from uflp.simulators.base import Simulator
 from uflp.simulators.gymnasium import GymnasiumSimulator
-from uflp.types import Transition, UsageError
-from uflp.wrappers.memory import LocalMemory
+from uflp.types import Snapshot, Transition, UsageError
+from uflp.uncertainty import UNCERTAINTIES, Uncertainty
 
 _PATIENCE = 100
 """Restarts in a row whose forced a0 ended the episode, after which the initial states must do."""
+
+
+_PLAIN = (gymnasium.spaces.Box, gymnasium.spaces.Discrete)
+"""Spaces of observations that have no parts."""
 
 
 class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -34,7 +42,7 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
     Attributes:
         queries: steps so far, with those that were taken inside: forced first actions, and replays.
         restarts: episodes so far that began from a snapshot.
-        memory: the history, the uncertainty and the rule.
+        planner: decides where episodes begin; it has the history, the uncertainty and the rule.
     """
 
     def __init__(
@@ -102,22 +110,15 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
         super().__init__(simulator)
         self._simulator: Simulator = simulator
         self._rng = _generator(seed)
-        self._p_init = p_init
         self._forced = first_action == "forced"
-        self._period = checkpoint_period or (1 if simulator.snapshot_width else None)
-        self._restart_limit = restart_limit
+        self._numbered = spaces.count(simulator.action_space) is not None
         self._first = getattr(simulator.action_space, "start", 0)
         self._transitions: list[Transition] = []
+        self._observation: Any = None
         self._steps = 0
         self.restarts = 0
-        self._key: Any = None
-        self._length = 0
-        self._limit: int | None = None
-        self._next_save = 0
-        self._entries: list[int] = []
-        self._saved: Any = None
-        self.memory: LocalMemory = (
-            LocalMemory(
+        if share_with is None:
+            self._parts = _parts(
                 simulator,
                 uncertainty,
                 settings,
@@ -127,14 +128,20 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
                 history_size=history_size,
                 seed=seed or 0,
             )
-            if share_with is None
-            else share_with.memory
+        else:
+            self._parts = share_with._parts
+        history = self._parts.history
+        if history.simulator != simulator.stamp:
+            raise UsageError(f"{simulator.stamp} cannot share the history of {history.simulator}")
+        self.planner = LocalPlanner(
+            history=history,
+            uncertainty=self._parts.uncertainty,
+            rule=self._parts.rule,
+            key_of=self._parts.key_of,
+            p_init=p_init,
+            checkpoint_period=checkpoint_period or (1 if simulator.snapshot_width else None),
+            restart_limit=restart_limit,
         )
-        if self.memory.history.simulator != simulator.stamp:
-            raise UsageError(
-                f"{simulator.stamp} cannot share the history of {self.memory.history.simulator}"
-            )
-        self._numbered = self.memory.actions > 1
 
     @property
     def queries(self) -> int:
@@ -147,37 +154,27 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
         """Begins an episode; with a seed, always at the initial-state distribution."""
         if seed is not None:
             self._rng = _generator(seed)
-        for _ in range(_PATIENCE if seed is None and len(self.memory.history) else 0):
-            if self._rng.random() <= self._p_init:
+        for _ in range(_PATIENCE if seed is None else 0):
+            start = self.planner.start(self._rng)
+            if start.snapshot is None:
                 break
-            begun = self._restart()
+            begun = self._restart(start, start.snapshot)
             if begun is not None:
                 return begun
         observation, info = self._simulator.reset(seed=seed, options=options)
-        self._begin(observation, limit=None)
+        self._begin(Start(), observation)
         return observation, {**info, "uflp/restart": False}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Takes one action, which is one query."""
-        result = self._simulator.step(action)
-        self._steps += 1
-        self._length += 1
-        final = result[2] or result[3]
-        over = final or self._length == self._limit
-        if over and not final:
-            result = (*result[:3], True, result[4])
-        memory = self.memory
-        memory.observe(self._key, int(action) - self._first if self._numbered else 0)
-        if self._saved is not None:
-            self._left(action, *result[:4])
-        if not final:
-            self._key = memory.key_of(result[0])
-            if self._length == self._next_save:
-                self._save(result[0])
-                self._next_save += self._period or 3 * self._length
-        if over:
-            memory.ended(self._entries, self._simulator.screen_score)
-        return result
+        transition, info = self._query(action)
+        return (
+            transition.next_observation,
+            transition.reward,
+            transition.terminated,
+            transition.truncated,
+            info,
+        )
 
     def pop_transitions(self) -> list[Transition]:
         """Returns the transitions of forced first actions since the last call, and forgets them."""
@@ -199,53 +196,47 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
                 "that makes the environment, such as LocalAccess(lambda: MyEnv())"
             ) from error
 
-    def _restart(self) -> tuple[Any, dict[str, Any]] | None:
+    def _restart(self, start: Start, snapshot: Snapshot) -> tuple[Any, dict[str, Any]] | None:
         """Goes back; returns None where a forced a0 has ended the episode at once."""
-        start = self.memory.rule.choose(self._rng)
-        assert start.entry is not None
-        snapshot = self.memory.history.fetch(start.entry)
-        assert snapshot is not None, "a rule chose an entry that the history has evicted"
         observation, info = self._simulator.restore(snapshot)
-        self._begin(observation, limit=self._restart_limit)
+        self._begin(start, observation)
         action = self._first_action(start.action)
         if self._forced:
-            before = observation
-            observation, reward, terminated, truncated, info = self.step(action)
-            self._transitions.append(
-                Transition(
-                    *(before, action, reward, observation, terminated, truncated),
-                    next_mask=self._simulator.mask,
-                )
-            )
-            if terminated or truncated:
+            transition, info = self._query(action)
+            observation = transition.next_observation
+            self._transitions.append(transition)
+            if transition.terminated or transition.truncated:
                 return None
         self.restarts += 1
         about = {"uflp/restart": True, "uflp/entry": start.entry, "uflp/first_action": action}
         return observation, {**info, **about}
 
-    def _begin(self, observation: Any, limit: int | None) -> None:
-        """Adds s0 to the history; the episode is truncated after `limit` steps, if it has one."""
-        self._key = self.memory.key_of(observation)
-        self._length = 0
-        self._limit = limit
-        self._next_save = self._period or 1
-        self._entries = []
-        self._save(observation)
+    def _begin(self, start: Start, observation: Any) -> None:
+        self._observation = observation
+        self.planner.began(start, observation, self._simulator.mask, self._simulator.save)
 
-    def _save(self, observation: Any) -> None:
-        """Adds the present state to the history."""
-        self._entries.append(
-            self.memory.add(self._simulator.save(), self._key, self._simulator.mask)
+    def _query(self, action: Any) -> tuple[Transition, dict[str, Any]]:
+        """Makes one query; returns what came of it, and the info."""
+        simulator, planner = self._simulator, self.planner
+        observation, reward, terminated, truncated, info = simulator.step(action)
+        self._steps += 1
+        planner.visited(int(action) - self._first if self._numbered else 0)
+        final = terminated or truncated
+        over = final or planner.at_limit
+        transition = Transition(
+            self._observation,
+            action,
+            reward,
+            observation,
+            terminated,
+            truncated or (over and not final),
+            next_mask=simulator.mask,
         )
-        self._saved = observation
-
-    def _left(self, action: Any, seen: Any, reward: float, over: bool, cut: bool) -> None:
-        """Tells the rule what happened in the state that was saved last."""
-        entry = self._entries[-1]
-        transition = Transition(self._saved, action, reward, seen, over, cut)
-        if entry >= self.memory.history.oldest:  # other copies may have added more since
-            self.memory.rule.left(entry, transition)
-        self._saved = None
+        self._observation = observation
+        planner.reached(transition, simulator.save, final=final)
+        if over:
+            planner.ended(simulator.screen_score)
+        return transition, info
 
     def _first_action(self, number: int | None) -> Any:
         """Returns a0; where actions have no numbers, one drawn from their space."""
@@ -253,6 +244,104 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
             return number + self._first
         self.action_space.seed(int(self._rng.integers(2**31)))
         return self.action_space.sample()
+
+
+class _Parts(NamedTuple):
+    """What copies in one process may share; see `LocalPlanner`."""
+
+    history: History
+    uncertainty: Uncertainty | None
+    rule: Rule
+    key_of: Callable[[Any], Any] | None
+
+
+def _parts(
+    simulator: Simulator,
+    uncertainty: Any,
+    settings: dict[str, Any],
+    *,
+    batch: int | None,
+    restart: Kind | None,
+    rule: str | RuleSettings,
+    history_size: int,
+    seed: int,
+) -> _Parts:
+    """Makes a history, the uncertainty that scores it, and the rule that chooses from it."""
+    counted = spaces.count(simulator.action_space)
+    # Where actions have no numbers, the uncertainty is one of states alone.
+    actions = counted or 1
+    if restart == "pair" and counted is None:
+        raise UsageError(
+            f"actions of {simulator.action_space} have no numbers to compare pairs by: "
+            'use restart="state", with which counts, covariance and rnd score states alone'
+        )
+    rule_settings: RuleSettings = RULES[rule]() if isinstance(rule, str) else rule
+    scores: Uncertainty | None = None
+    key_of: Callable[[Any], Any] | None = None
+    if rule_settings.needs is not None:
+        space = simulator.observation_space
+        scores = _settings(uncertainty, settings).make(_key_space(space), actions, seed)
+        key_of = _flattening(space, scores)
+    history = history_of(simulator, scores, entries=history_size, key_of=key_of)
+    pairs = counted is not None and scores is not None and scores.knows_actions
+    sources = Sources(
+        history=history,
+        actions=actions,
+        batch=batch,
+        kind=restart or ("pair" if pairs else "state"),
+        uncertainty=scores,
+        predict=_no_values,
+        td_error=None,
+    )
+    return _Parts(history, scores, rule_settings.make(sources), key_of)
+
+
+def _flattening(
+    space: gymnasium.Space[Any], uncertainty: Uncertainty
+) -> Callable[[Any], Any] | None:
+    """Returns what gives the key of an observation with parts; None for one without."""
+    if isinstance(space, _PLAIN):
+        return None
+    return lambda seen: uncertainty.key_of(gymnasium.spaces.flatten(space, seen))
+
+
+def _key_space(space: gymnasium.Space[Any]) -> gymnasium.Space[Any]:
+    """Returns the space of what keys are made of: observations, flattened if they have parts."""
+    if isinstance(space, _PLAIN):
+        return space
+    try:
+        flat: gymnasium.Space[Any] = gymnasium.spaces.flatten_space(space)
+    except NotImplementedError:
+        flat = space
+    if not isinstance(flat, gymnasium.spaces.Box):
+        raise UsageError(
+            f"observations of {space} cannot be flattened by Gymnasium, so no "
+            "uncertainty can be kept of them: leave out or transform the part that is no "
+            "Box or Discrete, for instance with gymnasium.wrappers.FilterObservation"
+        )
+    return flat
+
+
+def _settings(uncertainty: Any, settings: dict[str, Any]) -> Any:
+    """Returns the settings of a named uncertainty, or those that were given."""
+    if not isinstance(uncertainty, str):
+        return uncertainty
+    usable = [name for name in UNCERTAINTIES if name != "ensemble-std"]
+    if uncertainty == "ensemble-std":
+        raise UsageError(
+            "ensemble-std compares the values of an agent's ensemble, which a wrapper does not "
+            f"see: choose {', '.join(usable)}"
+        )
+    if uncertainty not in usable:
+        raise UsageError(unknown("uncertainty", uncertainty, usable))
+    try:
+        return UNCERTAINTIES[uncertainty](**settings)
+    except TypeError as error:
+        raise UsageError(f"{uncertainty} has no such setting: {error}") from error
+
+
+def _no_values(observations: np.ndarray) -> np.ndarray:
+    raise UsageError("this uncertainty asks for an agent's values, which a wrapper does not see")
 
 
 def _generator(seed: int | None) -> np.random.Generator:

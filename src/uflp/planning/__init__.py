@@ -1,0 +1,28 @@
+"""The paper: the planner (the choice in Algorithm 2), the rollout (Algorithm 1), the history."""
+
+from uflp.planning.acting import Actor
+from uflp.planning.demonstrations import DemonstrationRecorder, Demonstrations
+from uflp.planning.history import History, HistoryLike
+from uflp.planning.lineage import Lineage
+from uflp.planning.observers import Observer, Observers
+from uflp.planning.planner import LocalPlanner
+from uflp.planning.rollout import Rollout, SimulatorFailedError
+from uflp.planning.rules import RULES, Rule, Sources, Start
+
+__all__ = [
+    "RULES",
+    "Actor",
+    "DemonstrationRecorder",
+    "Demonstrations",
+    "History",
+    "HistoryLike",
+    "Lineage",
+    "LocalPlanner",
+    "Observer",
+    "Observers",
+    "Rollout",
+    "Rule",
+    "SimulatorFailedError",
+    "Sources",
+    "Start",
+]

@@ -1,0 +1,283 @@
+"""The history: the FIFO of snapshots that rollouts restart from (the paper's H)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+
+from uflp.planning.snapshot_storage import FixedWidth, Objects, Ring, Store, rehoused
+from uflp.simulators.base import Simulator
+from uflp.state import Block, Rows, State, StateError, number, spans
+from uflp.types import Snapshot, UsageError
+from uflp.uncertainty.base import Uncertainty
+
+DEFAULT_ENTRIES = 1_000_000
+
+
+class HistoryLike(Protocol):
+    """What a planner and its rule ask of a history, which may lie in another process.
+
+    Attributes:
+        oldest: number of the oldest entry, as far as it is known here.
+    """
+
+    oldest: int
+
+    def is_empty(self) -> bool:
+        """Return whether it is known here that there is nothing to restart from.
+
+        A history elsewhere may turn out to be empty later. Then its rule answers `Start()`.
+        """
+
+    def add(self, snapshot: Snapshot, key: Any, mask: np.ndarray | None) -> int | None:
+        """Add a snapshot; return its number, None where only another process knows it."""
+
+    def fetch(self, entry: int) -> Snapshot | None:
+        """Return the snapshot of an entry, None if it has been evicted."""
+
+    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """Draw entry numbers uniformly with replacement."""
+
+    def keys(self, entries: np.ndarray) -> np.ndarray:
+        """Return the keys of entries that were drawn."""
+
+    def masks(self, entries: np.ndarray) -> np.ndarray | None:
+        """Return which actions they allow, bool [B, A], or None if all always are."""
+
+    def state(self) -> State:
+        """Return what is kept here."""
+
+    def load(self, state: State) -> None:
+        """Take the state of an equal history."""
+
+
+class History:
+    """A FIFO of snapshots, each beside the key that an uncertainty knows it by.
+
+    An entry is named by its number, counted from the first one ever added; numbers are never used
+    again, so an entry that was evicted in the meantime is told from the one in its place.
+    Snapshots are kept as bytes: in rows of one array where all have the same width, in a ring of
+    bytes otherwise. There is no Python object per entry, but for snapshots that are objects
+    themselves.
+    """
+
+    def __init__(
+        self,
+        simulator: str,
+        *,
+        key_shape: tuple[int, ...] | None = (),
+        key_dtype: np.typing.DTypeLike = np.int64,
+        masked: int = 0,
+        read_key: Callable[[Snapshot], Any] | None = None,
+        width: int | None = None,
+        entries: int | None = None,
+        nbytes: int | None = None,
+        portable: bool = True,
+    ):
+        """Makes an empty history.
+
+        Args:
+            simulator: stamp of the snapshots.
+            key_shape: shape of one key; None keeps no keys, but reads them when asked.
+            key_dtype: type of one key.
+            masked: A, the actions that a mask speaks of; 0 keeps no masks.
+            read_key: reads the key of a snapshot where none is kept; None if nobody will ask.
+            width: length of every snapshot's data in bytes, None if it varies.
+            entries: budget in entries; the oldest leave first. A million if no budget is given.
+            nbytes: budget in bytes of snapshot data, may stand beside `entries`.
+            portable: whether snapshots are bytes; see `Simulator.portable`.
+        """
+        if nbytes is not None and not portable:
+            raise UsageError(
+                "snapshots that are copies in memory have no size in bytes: "
+                "give the history a budget in entries"
+            )
+        for name, budget in (("entries", entries), ("bytes", nbytes)):
+            if budget is not None and budget < 1:
+                raise UsageError(f"a history needs room for at least 1 of {name}, not {budget}")
+        if entries is None:
+            entries = DEFAULT_ENTRIES if nbytes is None else max(1, nbytes // (width or 1))
+        if width is not None and nbytes is not None:
+            entries = min(entries, max(1, nbytes // width))
+        self.simulator = simulator
+        self.masked = masked
+        self.oldest = 0
+        self.newest = -1
+        self._budget = entries
+        self._rows = min(entries, 1024)
+        self._keys = np.zeros((self._rows, *((0,) if key_shape is None else key_shape)), key_dtype)
+        self._keeps_keys = key_shape is not None
+        self._read_key = read_key
+        self._scores = np.zeros(self._rows)
+        self._masks = np.zeros((self._rows, -(-masked // 8)), np.uint8)
+        self._store: Store = Objects()
+        if portable:
+            self._store = FixedWidth(width) if width is not None else Ring(nbytes)
+
+    def __len__(self) -> int:
+        return self.newest - self.oldest + 1
+
+    def is_empty(self) -> bool:
+        """Return whether there is no entry."""
+        return self.newest < self.oldest
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of snapshot data held."""
+        return self._store.nbytes(self.oldest, self.newest, self._rows)
+
+    def add(self, snapshot: Snapshot, key: object, mask: np.ndarray | None = None) -> int:
+        """Adds a snapshot, evicting the oldest if there is no room; returns its number.
+
+        Args:
+            snapshot: of a state.
+            key: of the same.
+            mask: which actions it allows, bool [A], where the history keeps masks.
+        """
+        if len(self) == self._budget:
+            self.oldest += 1
+        elif len(self) == self._rows:
+            self._grow()
+        self.newest += 1
+        row = self.newest % self._rows
+        if self._keeps_keys:
+            self._keys[row] = key
+        self._scores[row] = snapshot.screen_score
+        if mask is not None:
+            self._masks[row] = np.packbits(mask)
+        self.oldest = self._store.put(snapshot.data, row, self.oldest, self.newest, self._rows)
+        return self.newest
+
+    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """Draws entry numbers uniformly with replacement."""
+        return rng.integers(self.oldest, self.newest + 1, size)
+
+    def live(self) -> np.ndarray:
+        """Returns the numbers of all entries, oldest first."""
+        return np.arange(self.oldest, self.newest + 1)
+
+    def keys(self, entries: np.ndarray) -> np.ndarray:
+        """Returns the keys of live entries."""
+        if self._keeps_keys:
+            return self._keys[entries % self._rows]
+        assert self._read_key is not None, "this history neither keeps keys nor reads them"
+        return np.stack([self._read_key(self._snapshot(entry)) for entry in entries.tolist()])
+
+    def masks(self, entries: np.ndarray) -> np.ndarray | None:
+        """Returns which actions live entries allow, bool [B, A], or None if all always are."""
+        if not self.masked:
+            return None
+        bits = self._masks[entries % self._rows]
+        return np.unpackbits(bits, axis=1, count=self.masked).astype(bool)
+
+    def screen_scores(self, entries: np.ndarray) -> np.ndarray:
+        """Returns the screen scores of live entries."""
+        return self._scores[entries % self._rows]
+
+    def fetch(self, entry: int) -> Snapshot | None:
+        """Returns an entry's snapshot, or None if it has been evicted."""
+        if not self.oldest <= entry <= self.newest:
+            return None
+        return self._snapshot(entry)
+
+    def state(self) -> State:
+        """Returns the entries, and where the data of the oldest one begins."""
+        start = self._store.start(self.oldest % self._rows) if len(self) else 0
+        return {
+            "start": start,
+            "rows": Rows("history", self.oldest, self.newest + 1, self._blocks),
+        }
+
+    def load(self, state: State) -> None:
+        """Takes the entries of an equal history: they are added again, to the same places."""
+        rows: Rows = state["rows"]
+        self.oldest, self.newest = rows.first, rows.first - 1
+        self._store.begin(number(state, "start"))
+        for _, data, score, key, bits in saved_entries(state):
+            if key.shape != self._keys.shape[1:] or key.dtype != self._keys.dtype:
+                raise StateError("the keys of the history are of another kind")
+            mask = None if bits is None else np.unpackbits(bits, count=self.masked)
+            self.add(Snapshot(self.simulator, data, score), key, mask)
+        if (self.oldest, self.newest) != (rows.first, rows.stop - 1):
+            raise StateError("the entries of the history do not fit into it")
+
+    def _snapshot(self, entry: int) -> Snapshot:
+        row = entry % self._rows
+        return Snapshot(self.simulator, self._store.get(row), float(self._scores[row]))
+
+    def _blocks(self, first: int) -> Iterator[Block]:
+        width = self._keys[:1].nbytes + self.nbytes // max(1, len(self))
+        for entries in spans(first, self.newest + 1, width):
+            rows = entries % self._rows
+            sizes, data = self._store.gather(rows)
+            columns = {
+                "keys": self._keys[rows],
+                "scores": self._scores[rows],
+                "sizes": sizes,
+                "data": data,
+            }
+            if self.masked:
+                columns["masks"] = self._masks[rows]
+            yield Block(int(entries[0]), int(entries[-1]) + 1, columns)
+
+    def _grow(self) -> None:
+        rows = min(2 * self._rows, self._budget)
+        live = self.live()
+        self._keys = rehoused(self._keys, live, self._rows, rows)
+        self._scores = rehoused(self._scores, live, self._rows, rows)
+        self._masks = rehoused(self._masks, live, self._rows, rows)
+        self._store.grow(live, self._rows, rows)
+        self._rows = rows
+
+
+def history_of(
+    simulator: Simulator,
+    uncertainty: Uncertainty | None,
+    *,
+    entries: int,
+    nbytes: int | None = None,
+    key_of: Callable[[Any], Any] | None = None,
+) -> History:
+    """Makes an empty history.
+
+    Args:
+        simulator: whose snapshots it holds.
+        uncertainty: what scores them; without one, all have the same key.
+        entries: snapshots that it holds.
+        nbytes: budget in bytes of snapshot data; None sets none.
+        key_of: gives the key of an observation; None lets the uncertainty do it.
+    """
+
+    def read_key(snapshot: Snapshot) -> Any:
+        assert uncertainty is not None, "who reads keys has asked for them"
+        return (key_of or uncertainty.key_of)(simulator.observation_of(snapshot))
+
+    return History(
+        simulator.stamp,
+        key_shape=() if uncertainty is None else uncertainty.key_shape,
+        key_dtype=np.int64 if uncertainty is None else uncertainty.key_dtype,
+        read_key=read_key,
+        masked=simulator.mask_size,
+        width=simulator.snapshot_width,
+        entries=entries,
+        nbytes=nbytes,
+        portable=simulator.portable,
+    )
+
+
+def saved_entries(
+    state: State,
+) -> Iterator[tuple[int, bytes, float, np.ndarray, np.ndarray | None]]:
+    """Yields number, data, screen score, key and packed mask of each entry in a history's state."""
+    rows: Rows = state["rows"]
+    for first, stop, columns in rows.blocks(rows.first):
+        data = columns["data"].tobytes()
+        ends = np.cumsum(columns["sizes"]).tolist()
+        for entry in range(max(rows.first, first), stop):
+            row = entry - first
+            begin = ends[row - 1] if row else 0
+            score = float(columns["scores"][row])
+            bits = columns["masks"][row] if "masks" in columns else None
+            yield entry, data[begin : ends[row]], score, columns["keys"][row], bits

@@ -1,0 +1,125 @@
+"""What a restart rule is: it is told what happens to a history, and chooses where to go back to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from uflp import masks
+from uflp.planning.history import History, HistoryLike
+from uflp.state import State
+from uflp.types import RunError, Snapshot, Transition
+from uflp.uncertainty.base import Predict, Uncertainty
+
+Kind = Literal["pair", "state"]
+
+
+class Start(NamedTuple):
+    """Where a rollout begins. A rule names entry and a0, the planner adds the snapshot.
+
+    Attributes:
+        entry: number of the history's entry to restore, None for the initial-state distribution.
+        action: a0, None where the agent chooses it.
+        snapshot: of the entry.
+        seed: of the reset at the initial-state distribution, None to draw one.
+        script: actions to play in place of the agent's, after which the rollout is truncated; None
+            lets the agent act.
+    """
+
+    entry: int | None = None
+    action: int | None = None
+    snapshot: Snapshot | None = None
+    seed: int | None = None
+    script: Sequence[int] | None = None
+
+
+class Sources(NamedTuple):
+    """What a rule may choose by.
+
+    Attributes:
+        history: what it chooses from.
+        actions: A.
+        batch: B, the candidates of one choice; None means the whole history.
+        kind: whether pairs or states are compared, for the rule that can do both.
+        uncertainty: scores the keys of the history; None where the rule needs none.
+        predict: action values, for uncertainties that ask.
+        td_error: the present TD error of a transition; None where no agent's values are seen.
+    """
+
+    history: History
+    actions: int
+    batch: int | None
+    kind: Kind
+    uncertainty: Uncertainty | None
+    predict: Predict
+    td_error: Callable[[Transition], float] | None
+
+    def candidates(self, rng: np.random.Generator) -> np.ndarray:
+        """Returns B entries, drawn uniformly with replacement, or all of them."""
+        return self.history.live() if self.batch is None else self.history.sample(rng, self.batch)
+
+    def start(self, entry: int, rng: np.random.Generator) -> Start:
+        """Returns the start at an entry with a random a0."""
+        return random_start(self.history, entry, self.actions, rng)
+
+
+class RuleSettings(Protocol):
+    """Settings of a rule: a frozen dataclass.
+
+    Attributes:
+        needs: the uncertainty that the rule goes by: `any`, the name of one, or None.
+    """
+
+    needs: ClassVar[str | None]
+
+    def make(self, sources: Sources) -> Rule:
+        """Returns the rule."""
+
+
+class Rule:
+    """Where the next rollout begins: the choice inside Algorithm 2.
+
+    All but `choose` may be left as it is. What a rule keeps must be in its `state`.
+    """
+
+    def added(self, entry: int, key: Any) -> None:
+        """Learns of a new entry of the history."""
+
+    def left(self, entry: int, transition: Transition) -> None:
+        """Learns of a query that was made in the state of an entry, just after that was added."""
+
+    def ended(self, entries: np.ndarray, screen_score: float) -> None:
+        """Learns which live entries a rollout added, and the screen score at its end."""
+
+    def choose(self, rng: np.random.Generator) -> Start:
+        """Return the start of the next rollout; the history is not empty.
+
+        `Start()` begins at the initial-state distribution after all.
+        """
+        raise NotImplementedError
+
+    def state(self) -> State:
+        """Returns what the rule knows."""
+        return {}
+
+    def load(self, state: State) -> None:
+        """Takes what an equal rule knew of an equal history."""
+
+
+def random_start(history: HistoryLike, entry: int, actions: int, rng: np.random.Generator) -> Start:
+    """Returns the start at an entry with a uniformly random a0, as in Eq. 2 of the paper.
+
+    Where there are masks, it is one that the entry's state allows.
+    """
+    allowed = history.masks(np.array([entry]))
+    return Start(entry, masks.draw(rng, actions, None if allowed is None else allowed[0]))
+
+
+def weighted(weights: np.ndarray, rng: np.random.Generator) -> int:
+    """Draws a place with probability proportional to its weight."""
+    ends = np.cumsum(weights)
+    if not 0 < ends[-1] < np.inf:
+        raise RunError(f"the weights of saved states add up to {ends[-1]}: none can be drawn")
+    return int(np.searchsorted(ends, rng.random() * ends[-1], side="right"))

@@ -1,0 +1,15 @@
+"""The replay: the transitions that an agent learns from, and how they come to be rows of it."""
+
+from uflp.replay.accumulators import Accumulator, MonteCarlo, NoAccumulator, NStep, Value
+from uflp.replay.frames import FrameReplay
+from uflp.replay.transitions import Replay
+
+__all__ = [
+    "Accumulator",
+    "FrameReplay",
+    "MonteCarlo",
+    "NStep",
+    "NoAccumulator",
+    "Replay",
+    "Value",
+]

@@ -1,0 +1,106 @@
+"""The agent of a run in one process: its values, and its SGD steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uflp.networks.parameters import loaded_tree, saved_tree
+from uflp.randomness import Randomness
+from uflp.replay import FrameReplay, Replay
+from uflp.state import State, number
+from uflp.training.compiled import LearnAndLook, predict
+
+if TYPE_CHECKING:
+    from uflp.agents.base import Agent
+
+
+class AgentRunner:
+    """Runs an agent: learns after a query, and looks at the state to act in next.
+
+    Attributes:
+        agent: what learns.
+        learner: its present state.
+        steps: SGD steps so far.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        learn_and_look: LearnAndLook,
+        replay: Replay | FrameReplay,
+        randomness: Randomness,
+        *,
+        size: int,
+        dtype: np.dtype,
+    ):
+        """Makes a learner that has learned nothing.
+
+        Args:
+            agent: what learns.
+            learn_and_look: its compiled update.
+            replay: what it learns from.
+            randomness: of the run.
+            size: of the sample that an SGD step takes.
+            dtype: of observations.
+        """
+        import jax
+
+        self.agent = agent
+        self._learn_and_look = learn_and_look
+        self._replay = replay
+        self._randomness = randomness
+        self._size = size
+        self._dtype = dtype
+        self.learner = agent.init(jax.random.key(randomness.integer("agent")))
+        self.steps = 0
+        # Values of the state to act in at query `_looked_at`: they come with an update at less than
+        # a call's cost.
+        self._looked_at: int | None = None
+        self._next_values = np.empty(0)
+
+    def predict(self, observations: np.ndarray) -> np.ndarray:
+        """Returns action values of every ensemble member, [M, B, A]."""
+        return predict(self.agent, self.learner, observations, self._dtype)
+
+    def values(self, observation: Any, query: int) -> np.ndarray:
+        """Returns action values by every ensemble member, [M, A], of what is seen at a query."""
+        if self._looked_at == query:
+            return self._next_values
+        return self.predict(np.asarray(observation)[None])[:, 0]
+
+    def forget(self) -> None:
+        """Forget the values of a state that is never acted in, since its rollout is dropped."""
+        self._looked_at = None
+
+    def learn(self, observation: Any, query: int | None) -> float:
+        """Run one SGD step; return the loss.
+
+        Args:
+            observation: what is seen now.
+            query: number of the query that will be made there, None if the rollout is over.
+        """
+        sample = self._replay.sample(self._randomness.uniforms("replay", self.steps, self._size))
+        seen = np.asarray(observation, self._dtype)
+        self.learner, loss, self._next_values = self._learn_and_look(self.learner, sample, seen)
+        self._looked_at = query
+        self.steps += 1
+        return loss
+
+    def state(self) -> State:
+        """Returns the learner, and what it has looked at."""
+        return {
+            "sgd_steps": self.steps,
+            "looked_at": self._looked_at,
+            "next_values": self._next_values,
+            "learner": saved_tree(self.learner),
+        }
+
+    def load(self, state: State) -> None:
+        """Takes such a state of an equal run."""
+        self.steps = number(state, "sgd_steps")
+        # Version 0.1.0 wrote −1 for none.
+        self._looked_at = None if state["looked_at"] == -1 else state["looked_at"]
+        self._next_values = state["next_values"]
+        self.learner = loaded_tree(state["learner"], self.learner)

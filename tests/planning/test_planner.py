@@ -1,0 +1,278 @@
+"""The planner by hand: when rollouts restart, what is saved, and what the rule is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from probes import no_predict
+
+from uflp.planning import History, LocalPlanner, Observer, Observers, Rule, Start
+from uflp.types import RunError, Snapshot, Transition
+
+
+class Diary(Rule):
+    """Writes down what it is told, and chooses what it is given."""
+
+    def __init__(self, choice: Start | None = None):
+        self.choice = choice or Start(0, 1)
+        self.told: list[Any] = []
+
+    def added(self, entry: int, key: Any) -> None:
+        self.told.append(("added", entry))
+
+    def left(self, entry: int, transition: Transition) -> None:
+        self.told.append(("left", entry, transition.observation))
+
+    def ended(self, entries: np.ndarray, screen_score: float) -> None:
+        self.told.append(("ended", entries.tolist(), screen_score))
+
+    def choose(self, rng: np.random.Generator) -> Start:
+        return self.choice
+
+
+class Elsewhere:
+    """A history of which only another process knows the numbers of what is added."""
+
+    oldest = 0
+
+    def __init__(self) -> None:
+        self.added = 0
+
+    def is_empty(self) -> bool:
+        return False
+
+    def add(self, snapshot: Snapshot, key: Any, mask: Any) -> None:
+        self.added += 1
+
+    def fetch(self, entry: int) -> Snapshot | None:
+        return snapshot()
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def load(self, state: dict[str, Any]) -> None:
+        pass
+
+
+def snapshot() -> Snapshot:
+    return Snapshot("line", b"1234", 0.0)
+
+
+def planner(rule: Rule | None = None, **options: Any) -> LocalPlanner:
+    parts = {"history": History("line", width=4), "uncertainty": None, "rule": rule or Diary()}
+    return LocalPlanner(**{**parts, "p_init": 0.0, **options})
+
+
+def walk(planner: LocalPlanner, steps: int, start: Start | None = None, ends: bool = True) -> int:
+    """Walks along a line from 0, until a limit or the last step; returns how far it came."""
+    planner.began(start or Start(), 0, None, snapshot)
+    for place in range(steps):
+        planner.visited(0)
+        final = ends and place == steps - 1
+        over = final or planner.at_limit
+        step = Transition(place, 0, 0.0, place + 1, final, over and not final)
+        planner.reached(step, snapshot, final=final)
+        if over:
+            planner.ended(7.0)
+            return place + 1
+    return steps
+
+
+def saved_after(planner: LocalPlanner, steps: int) -> list[int]:
+    """Returns after how many queries of a rollout that goes on a state is saved."""
+    after = []
+    planner.began(Start(), 0, None, lambda: after.append(0) or snapshot())
+    for place in range(steps):
+        planner.visited(0)
+        step = Transition(place, 0, 0.0, place + 1, False, False)
+        save = lambda: after.append(planner.length) or snapshot()  # noqa: E731
+        planner.reached(step, save, final=False)
+    return after
+
+
+def test_an_empty_history_means_the_initial_states_and_draws_nothing() -> None:
+    rng = np.random.default_rng(0)
+    assert planner().start(rng) == Start()
+    assert rng.random() == np.random.default_rng(0).random()
+
+
+@pytest.mark.parametrize("p_init", [0.0, 0.3, 1.0])
+def test_a_rollout_restarts_when_a_uniform_number_exceeds_p_init(p_init: float) -> None:
+    one = planner(p_init=p_init)
+    walk(one, 2)
+    draws = np.random.default_rng(5).random(200)
+    rng = np.random.default_rng(5)
+    starts = [one.start(rng) for _ in range(200)]
+    assert [start.entry is not None for start in starts] == (draws > p_init).tolist()
+    restarts = {start for start in starts if start.entry is not None}
+    assert restarts <= {Start(0, 1, Snapshot("line", b"1234", 0.0))}
+
+
+def test_without_a_history_nothing_restarts_and_nothing_is_saved() -> None:
+    online = planner(history=None)
+    online.rule = None
+    assert saved_after(online, 3) == []
+    online.ended(0.0)
+    assert online.start(np.random.default_rng(0)) == Start()
+
+
+def test_after_a_failure_the_initial_states_until_a_rollout_ends() -> None:
+    one = planner()
+    walk(one, 2)
+    rng = np.random.default_rng(0)
+    one.failed()
+    assert one.start(rng) == Start()
+    one.began(Start(), 0, None, snapshot)
+    one.failed()
+    assert (one.failures, one.start(rng)) == (2, Start())
+    walk(one, 1)
+    assert one.failures == 0 and one.start(rng).entry == 0
+
+
+def test_a_rule_may_answer_the_initial_states() -> None:
+    one = planner(Diary(Start(None, 1)))
+    walk(one, 2)
+    assert one.start(np.random.default_rng(0)) == Start(None, 1)
+
+
+def test_a_rule_that_chooses_what_is_not_there_is_an_error() -> None:
+    one = planner(Diary(Start(9, 1)))
+    walk(one, 2)
+    with pytest.raises(RunError, match="chose entry 9, which is not in the history"):
+        one.start(np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("period", "saved"),
+    [(1, [0, 1, 2, 3, 4, 5]), (2, [0, 2, 4]), (5, [0, 5]), (None, [0, 1, 4])],
+)
+def test_states_are_saved_on_schedule_anew_in_each_rollout(
+    period: int | None, saved: list[int]
+) -> None:
+    one = planner(checkpoint_period=period)
+    assert saved_after(one, 5) == saved_after(one, 5) == saved
+
+
+def test_rare_states_are_saved_at_powers_of_four() -> None:
+    assert saved_after(planner(checkpoint_period=None), 70) == [0, 1, 4, 16, 64]
+
+
+def test_limits_of_rollouts_of_restarts_and_of_scripts() -> None:
+    restart = Start(0, 1, snapshot())
+    one = planner(rollout_limit=6, restart_limit=3)
+    assert walk(one, 9) == 6
+    assert walk(one, 9, restart) == 3
+    assert walk(one, 9, Start(script=[0] * 8)) == 8
+    assert walk(planner(rollout_limit=2, restart_limit=5), 9, restart) == 2
+    assert walk(planner(restart_limit=5), 9) == 9
+
+
+def test_what_the_rule_is_told() -> None:
+    rule = Diary()
+    walk(planner(rule, checkpoint_period=2), 5)
+    assert rule.told == [
+        ("added", 0),
+        ("left", 0, 0),
+        ("added", 1),
+        ("left", 1, 2),
+        ("added", 2),
+        ("left", 2, 4),
+        ("ended", [0, 1, 2], 7.0),
+    ]
+
+
+def test_the_rule_is_told_of_entries_that_are_still_there() -> None:
+    rule = Diary()
+    walk(planner(rule, history=History("line", width=4, entries=2)), 4)
+    assert rule.told[-1] == ("ended", [2, 3], 7.0)
+
+
+def test_two_planners_may_share_a_history_whose_entries_take_turns() -> None:
+    rule = Diary()
+    first = planner(rule)
+    second = planner(rule, history=first.history)
+    for one in (first, second):
+        one.began(Start(), 0, None, snapshot)
+    for place, one in ((0, first), (0, second), (1, first)):
+        one.visited(0)
+        final = (place, one) == (1, first)
+        one.reached(Transition(place, 0, 0.0, place + 1, final, False), snapshot, final=final)
+    first.ended(1.0)
+    assert rule.told[-1] == ("ended", [0, 2], 1.0)
+
+
+def test_of_a_history_elsewhere_the_rule_is_told_no_numbers() -> None:
+    rule, history = Diary(Start(3, 0)), Elsewhere()
+    one = planner(rule, history=history)
+    walk(one, 4)
+    assert (rule.told, history.added) == ([("ended", [], 7.0)], 4)
+    assert one.start(np.random.default_rng(0)) == Start(3, 0, snapshot())
+
+
+def test_observers_are_told_what_is_saved_and_only_what_they_override() -> None:
+    entries: list[int | None] = []
+
+    class Saved(Observer):
+        def saved(self, entry: int | None) -> None:
+            entries.append(entry)
+
+    observers = Observers([Observer(), Saved()])
+    assert [len(told) for told in (observers.began, observers.stepped, observers.saved)] == [
+        *(0, 0, 1)
+    ]
+    walk(planner(observers=observers), 3)
+    assert entries == [0, 1, 2]
+
+
+class Sums:
+    """An uncertainty of 1 / (1 + visits) for each of three actions, and of all states alike."""
+
+    def __init__(self) -> None:
+        self.visits = np.zeros(3)
+
+    def key_of(self, observation: int) -> int:
+        return 10 * observation
+
+    def observe(self, key: int, action: int) -> None:
+        self.visits[action] += 1
+
+    def score(self, keys: np.ndarray, predict: Any) -> np.ndarray:
+        return 1 / (1 + np.tile(self.visits, (len(keys), 1)))
+
+
+def test_the_intrinsic_reward_is_that_of_before_the_visit() -> None:
+    uncertainty: Any = Sums()
+    one = planner(uncertainty=uncertainty, intrinsic_scale=3.0, predict=no_predict)
+    one.began(Start(), 4, None, snapshot)
+    assert one.key == 40
+    assert [one.visited(action) for action in (1, 1, 2, 1)] == [3.0, 1.5, 3.0, 1.0]
+    assert uncertainty.visits.tolist() == [0, 3, 1]
+
+
+@pytest.mark.parametrize("period", [1, 3, None])
+@pytest.mark.parametrize("steps", [0, 1, 3, 5])
+def test_a_planner_goes_on_from_its_state_in_mid_rollout(period: int | None, steps: int) -> None:
+    told = []
+    for resumed in (False, True):
+        one = planner(checkpoint_period=period, rollout_limit=8)
+        walk(one, 2)
+        one.began(Start(), 0, None, snapshot)
+        for place in range(8):
+            if place == steps and resumed:
+                other = planner(Diary(), checkpoint_period=period, rollout_limit=8)
+                assert isinstance(one.rule, Diary) and isinstance(other.rule, Diary)
+                other.rule.told = one.rule.told
+                other.load(one.state())
+                other.resume(place)
+                one = other
+            one.visited(0)
+            step = Transition(place, 0, 0.0, place + 1, False, one.at_limit)
+            one.reached(step, snapshot, final=False)
+        assert one.at_limit
+        one.ended(2.0)
+        assert isinstance(one.rule, Diary)
+        told.append(one.rule.told)
+    assert told[0] == told[1]
+    assert told[0][-1][0] == "ended"
