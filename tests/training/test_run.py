@@ -125,7 +125,7 @@ def test_a_replay_in_which_learning_could_never_start_is_refused() -> None:
 
 
 def test_each_step_learns_from_as_many_of_the_newest_as_asked_for() -> None:
-    run = Run(corridor_run(newest=0.75))
+    run = Run(corridor_run(recent_fraction=0.75))
     sample, firsts = run.replay.sample, []
 
     def watched(uniforms: np.ndarray) -> np.ndarray:
