@@ -91,7 +91,7 @@ def test_the_online_network_chooses_the_next_action_and_the_target_network_value
 def test_with_two_atoms_the_loss_is_that_of_a_coin(space: Any) -> None:
     """With the atoms 0 and 1 the mean is the probability of 1, and so predictions tell all.
 
-    In NumPy, from the predictions of now and of when the target was copied, which is every 30 steps.
+    In NumPy, from the predictions of now and of when the target was copied: every 30 steps.
     """
     config = DistDDQN(
         hidden=(8,), learning_rate=0.05, atoms=2, v_min=0.0, v_max=1.0, target_period=30
