@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from probes import Corridor, FixedValues, corridor_run
+from probes import Corridor, Dice, FixedValues, corridor_run
 
 import uflp
 from uflp.agents.batches import unpack
@@ -76,6 +76,24 @@ def test_restarts_go_where_the_uncertainty_is() -> None:
     assert visits.min() > 0, "restarts at pairs try actions that the agent never would"
     run, _ = finished(corridor_run(queries=1000, access="online", rollout_limit=3))
     assert run.uncertainty.visits[3:].sum() == run.uncertainty.visits[:, 0].sum() == 0
+
+
+def test_a_restart_samples_the_future_anew() -> None:
+    """Noise that replayed would throw again what was thrown when the snapshot was taken."""
+    Dice.thrown.clear()
+    result = uflp.train(
+        "probes:Dice",
+        agent="random",
+        uncertainty="counts",
+        queries=60,
+        eval_period=60,
+        eval_episodes=1,
+        p_init=0.0,
+        checkpoint_period=1,
+    )
+    assert result.metrics["restarts"][-1] == result.metrics["rollouts"][-1] - 1 >= 19
+    # Three of them are those of the evaluation.
+    assert len(Dice.thrown) == len(set(Dice.thrown)) == 63
 
 
 def test_online_access_has_no_history() -> None:
