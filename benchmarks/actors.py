@@ -15,8 +15,8 @@ from uflp.distributed.crew import processes
 from uflp.distributed.run import ClusterRun
 from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.resolve import resolve
+from uflp.runs.run_protocol import RunProtocol
 from uflp.training.run import Run
-from uflp.training.trainable import Trainable
 
 BEFORE, QUERIES = 10_000, 50_000
 ACTORS = 2
@@ -49,7 +49,7 @@ def measure() -> Outcome:
     }
 
 
-def _seconds_a_query(run: Trainable) -> float:
+def _seconds_a_query(run: RunProtocol) -> float:
     clock = _Clock(lambda: run.queries)
     rows: Iterator[object] = run.train(clock.look)
     for _ in rows:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from uflp.experiments.resolve import resolve
-from uflp.training.checkpoints import Checkpoints
+from uflp.runs.checkpoints import Checkpoints
+from uflp.runs.saving import DEFAULT_SECONDS
 from uflp.training.run import Run
-from uflp.training.saving import DEFAULT_SECONDS
 
 NEW_ROWS = 50_000
 """Rows that are new at a later checkpoint, in replay and history alike."""

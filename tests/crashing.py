@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from uflp.training.checkpoints import Checkpoints
+from uflp.runs.checkpoints import Checkpoints
 
 CALL = [sys.executable, "-c", "from uflp.cli import main; main()"]
 RUN = ["deep-sea", "--set", "size=8", "hidden=16", "learning_batch=32", "eval_period=100"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from uflp.experiments.resolve import resolve
-from uflp.training.checkpoints import Checkpoints
+from uflp.runs.checkpoints import Checkpoints
 from uflp.training.run import Run
 from uflp.training.settings import RunSettings
 
@@ -35,6 +36,16 @@ def small(preset: str, agent: str, uncertainty: str | None, **more: Any) -> RunS
         values |= {"rnd_width": 8, "rnd_batch": 8, "rnd_period": 2}
     values |= _SHORT[re.split("[-/:]", preset)[0]]
     return resolve(preset, agent=agent, uncertainty=uncertainty, overrides=values | more)
+
+
+def signalled(number: int, at: int) -> Any:
+    """Returns a callback that raises a signal at the row of some queries."""
+
+    def callback(row: dict[str, Any]) -> None:
+        if row["queries"] == at:
+            signal.raise_signal(number)
+
+    return callback
 
 
 class StoppedError(Exception):

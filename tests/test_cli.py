@@ -24,8 +24,8 @@ from uflp.experiments.presets import PRESETS
 from uflp.experiments.resolve import resolve
 from uflp.planning import RULES
 from uflp.progress import Progress
+from uflp.runs.interruption import Interrupted
 from uflp.simulators import SIMULATORS
-from uflp.training.interruption import Interrupted
 from uflp.types import RunError, UsageError
 from uflp.uncertainty import UNCERTAINTIES
 
@@ -200,7 +200,7 @@ def no_run(monkeypatch: pytest.MonkeyPatch) -> None:
         simulator=SimpleNamespace(stamp="a simulator"),
         exploration_log=SimpleNamespace(records=[]),
     )
-    monkeypatch.setattr("uflp.training.train.Run", lambda settings: built)
+    monkeypatch.setattr("uflp.runs.train.Run", lambda settings: built)
 
 
 @pytest.mark.usefixtures("no_run")

@@ -16,7 +16,7 @@ ROOT = Path(uflp.__file__).parent
 FOUNDATION = {"types", "files", "arrays", "randomness", "registry", "spaces", "masks", "state"}
 FOUNDATION |= {"cells"}
 _ROOMS = {"simulators", "networks", "uncertainty", "agents", "replay"}
-_TRAINING = FOUNDATION | _ROOMS | {"planning", "training"}
+_TRAINING = FOUNDATION | _ROOMS | {"planning", "training", "runs"}
 # A room to the rooms it may import, from the bottom up; each may also import itself.
 LAYERS = {
     "types": set(),
@@ -38,6 +38,7 @@ LAYERS = {
     "collection": {"planning"},
     "wrappers": FOUNDATION | _ROOMS | {"planning"},
     "training": FOUNDATION | _ROOMS | {"planning"},
+    "runs": _TRAINING,
     "distributed": _TRAINING,
     "experiments": _TRAINING | {"distributed"},
     "report": _TRAINING | {"distributed", "experiments"},

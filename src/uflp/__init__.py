@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from uflp.types import RunError, Snapshot, Transition, UsageError
 
 if TYPE_CHECKING:
-    from uflp.training.policy import Policy
-    from uflp.training.train import Result
+    from uflp.runs.policy import Policy
+    from uflp.runs.train import Result
     from uflp.wrappers import LocalAccess
 
 __version__ = "0.1.0"

@@ -12,9 +12,9 @@ from uflp.distributed.connection import connected
 from uflp.distributed.run import ClusterRun
 from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.resolve import resolve
-from uflp.training.checkpoints import Checkpoints
+from uflp.runs.checkpoints import Checkpoints
+from uflp.runs.train import train
 from uflp.training.run import Run
-from uflp.training.train import train
 
 
 @pytest.fixture(scope="module")

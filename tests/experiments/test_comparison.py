@@ -11,9 +11,9 @@ import pytest
 from uflp import cli
 from uflp.experiments import jobs as jobs_module
 from uflp.experiments.comparison import comparison_jobs
+from uflp.runs.train import train
 from uflp.simulators import SIMULATORS
 from uflp.simulators.costs import measure
-from uflp.training.train import train
 from uflp.types import UsageError
 
 SMALL = ["--set", "size=4", "hidden=8", "feature_size=8", "learning_batch=8", "p_init=0.3"]

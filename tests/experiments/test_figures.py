@@ -13,7 +13,7 @@ from uflp.experiments.figures import FIGURES, SCALES
 from uflp.report.pictures import curves, fit_exponent
 from uflp.report.scores import final_score, finals, maxima
 from uflp.report.series import gather
-from uflp.training.records import RunFolder, summarize
+from uflp.runs.folder import RunFolder, summarize
 
 
 @pytest.mark.parametrize("scale", SCALES)

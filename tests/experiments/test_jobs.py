@@ -14,10 +14,10 @@ import pytest
 from uflp.experiments import jobs as jobs_module
 from uflp.experiments.jobs import Job, KilledError, require_faithful, run_jobs
 from uflp.experiments.resolve import resolve
-from uflp.training.checkpoints import Checkpoints
-from uflp.training.interruption import Interrupted
-from uflp.training.lock import LOCK, Lock
-from uflp.training.train import train
+from uflp.runs.checkpoints import Checkpoints
+from uflp.runs.interruption import Interrupted
+from uflp.runs.lock import LOCK, Lock
+from uflp.runs.train import train
 from uflp.types import UsageError
 
 

@@ -8,7 +8,7 @@ from uflp import cli
 from uflp.experiments.sweep import grid_jobs, parse_vary
 from uflp.planning import RULES
 from uflp.report.sweeps import write_ranking
-from uflp.training.records import RunFolder, summarize
+from uflp.runs.folder import RunFolder, summarize
 from uflp.types import UsageError
 
 

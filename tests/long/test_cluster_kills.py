@@ -12,7 +12,7 @@ from ray.cluster_utils import Cluster
 from uflp.distributed.run import ClusterRun
 from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.resolve import resolve
-from uflp.training.train import train
+from uflp.runs.train import train
 
 pytestmark = pytest.mark.long
 

@@ -16,9 +16,9 @@ import pytest
 from crashing import RUN, train, without_clock
 from resuming import small
 
+from uflp.runs.checkpoints import Checkpoints
 from uflp.simulators import SIMULATORS, SnapshotError
 from uflp.simulators.base import SEAL_WIDTH, _seal
-from uflp.training.checkpoints import Checkpoints
 from uflp.training.run import Run
 from uflp.types import RunError, Snapshot, UsageError
 
@@ -188,7 +188,7 @@ def test_a_disk_that_is_read_only(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", "20m"):
         run = tmp_path / "disk" / "run"
         settings = small("deep-sea", "ddqn", "counts")
-        from uflp.training.train import train as train_here
+        from uflp.runs.train import train as train_here
 
         with pytest.raises(ZeroDivisionError):
             train_here(settings, out=run, checkpoint_seconds=0, callback=lambda row: 1 // 0)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from uflp.experiments.resolve import resolve
-from uflp.training.records import RunFolder, Stopped, summarize
+from uflp.runs.folder import RunFolder, Stopped, summarize
 
 MakeRun = Callable[..., Path]
 

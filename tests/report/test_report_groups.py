@@ -14,7 +14,7 @@ from uflp.experiments.resolve import resolve
 from uflp.report.groups import Group, group_runs
 from uflp.report.looks import LOOKS, labels, markers, short
 from uflp.report.runs import Skipped, read_runs
-from uflp.training.records import RunFolder, summarize
+from uflp.runs.folder import RunFolder, summarize
 
 
 def grouped(tmp_path: Path) -> tuple[list[Group], list[Skipped]]:

@@ -21,7 +21,7 @@ from uflp.report.explored import animation, stills
 from uflp.simulators import SIMULATORS
 from uflp.simulators.atari_places import PLACES
 from uflp.training.exploration import Exploration, Explored
-from uflp.training.restarted import Restarted
+from uflp.training.restart_gallery import Restarted
 
 
 class Page(HTMLParser):

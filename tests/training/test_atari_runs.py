@@ -18,7 +18,7 @@ from uflp.randomness import Randomness
 from uflp.replay import FrameReplay, Replay
 from uflp.spaces import Frames
 from uflp.training.exploration import read_explored
-from uflp.training.restarted import read_sheet
+from uflp.training.restart_gallery import read_sheet
 from uflp.training.run import Run
 from uflp.training.wiring import make_replay
 

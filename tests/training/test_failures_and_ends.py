@@ -14,11 +14,11 @@ from resuming import StoppedError, rows_of, small
 
 from uflp.cli.words import sentence
 from uflp.planning import SimulatorFailedError
-from uflp.training.interruption import Interrupted
-from uflp.training.records import summarize
+from uflp.runs.folder import summarize
+from uflp.runs.interruption import Interrupted
+from uflp.runs.train import train
 from uflp.training.run import Run
 from uflp.training.settings import RunSettings
-from uflp.training.train import train
 
 # Two in a row, in the first query of a rollout and in later ones.
 FAILURES = {40, 81, 82, 120, 163, 199, 241, 278}

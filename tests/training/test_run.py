@@ -18,14 +18,14 @@ import uflp
 from uflp.agents.batches import unpack
 from uflp.experiments.resolve import resolve
 from uflp.planning import SimulatorFailedError
-from uflp.training.checkpoints import Checkpoints
+from uflp.runs.checkpoints import Checkpoints
+from uflp.runs.folder import RunFolder, summarize
+from uflp.runs.interruption import Interruption
+from uflp.runs.saving import Saver
+from uflp.runs.train import train
 from uflp.training.evaluation import evaluate, greedy
-from uflp.training.interruption import Interruption
-from uflp.training.records import RunFolder, summarize
 from uflp.training.run import BadNumberError, Run
-from uflp.training.saving import Saver
 from uflp.training.settings import LoopSettings, RunSettings
-from uflp.training.train import train
 from uflp.types import Batch, RunError, UsageError
 from uflp.uncertainty.covariance import Covariance
 

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 from probes import Corridor, FixedValues, corridor_run
-from resuming import rows_of, small, stopped_rows
-from test_resume import signalled
+from resuming import rows_of, signalled, small, stopped_rows
 
 import uflp
 from uflp.experiments.recorded import recorded
 from uflp.planning import RULES, DemonstrationRecorder, Demonstrations
+from uflp.runs.checkpoints import Checkpoints
+from uflp.runs.interruption import Interrupted
+from uflp.runs.train import train
+from uflp.runs.warm_start import prepare
 from uflp.simulators.deep_sea import DeepSea
-from uflp.training.checkpoints import Checkpoints
-from uflp.training.interruption import Interrupted
 from uflp.training.run import Run
 from uflp.training.settings import RunSettings
-from uflp.training.train import train
 from uflp.types import UsageError
 
 SEA = {"size": 6, "hidden": (8,), "learning_batch": 16, "eval_period": 60, "queries": 120}
@@ -36,7 +36,7 @@ def kept(tmp_path: Path) -> Path:
 
 def begun(settings: RunSettings) -> Run:
     run = Run(settings)
-    run.prepare()
+    prepare(run)
     return run
 
 
@@ -218,7 +218,7 @@ def test_a_run_is_resumed_amid_demonstrations_without_their_file(
     def begins(run: Run, settings: RunSettings) -> None:
         made(run, settings)
         if file.exists():
-            run.prepare()
+            prepare(run)
             file.unlink()
 
     monkeypatch.setattr(Run, "__init__", begins)

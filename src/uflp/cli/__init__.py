@@ -12,7 +12,7 @@ import sys
 import typer
 
 from uflp.cli import check, compare, figures, listing, replay, report, train, trained
-from uflp.training.interruption import Interrupted
+from uflp.runs.interruption import Interrupted
 from uflp.types import RunError, UsageError
 
 app = typer.Typer(

@@ -215,7 +215,7 @@ def _train_many(
 def _show(summaries: Iterator[dict[str, Any]], out: Path) -> dict[str, Any]:
     """Prints a line for each seed; returns the summary of all."""
     from uflp.experiments.jobs import KilledError
-    from uflp.training.interruption import Interrupted, resume_command
+    from uflp.runs.interruption import Interrupted, resume_command
 
     try:
         for number, summary in enumerate(summaries, start=1):

@@ -77,7 +77,7 @@ def _outcome(summary: dict[str, Any]) -> str:
 def make_missing(jobs: Any) -> None:
     """Makes the runs that are not there yet, and says which are made again, and why."""
     from uflp.experiments.jobs import run_jobs
-    from uflp.training.interruption import Interrupted
+    from uflp.runs.interruption import Interrupted
 
     missing = []
     for job in jobs:

@@ -6,7 +6,7 @@ learner, snapshots to the history, parameters through Ray's object store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,7 @@ class ClusterRun:
         self._desk = Desk(settings, self._cluster, self._crew, self._ledger, self.faults)
         self._pulse = Pulse(self._ledger, self._desk, status)
 
-    def prepare(self) -> None:
+    def prepare(self, history: Iterable[Any]) -> None:
         """Does nothing: what a run may begin with is not for one that is spread."""
 
     def train(self, pause: Callable[[], None] = lambda: None) -> Iterator[Row]:

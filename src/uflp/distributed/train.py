@@ -10,9 +10,9 @@ from typing import Any
 from uflp.distributed.connection import connected, require_ray
 from uflp.distributed.settings import ClusterSettings
 from uflp.distributed.spreadable import require_spreadable
+from uflp.runs.train import Result
+from uflp.runs.train import train as train_run
 from uflp.training.settings import RunSettings
-from uflp.training.train import Result
-from uflp.training.train import train as train_run
 
 
 def trainer(
@@ -36,7 +36,7 @@ def train(
     status: Callable[[int, str], None] = lambda queries, text: None,
     **options: Any,
 ) -> Result:
-    """Trains as `uflp.training.train.train` does, with the work spread over processes.
+    """Trains as `uflp.runs.train.train` does, with the work spread over processes.
 
     Args:
         settings: of the run.

@@ -16,11 +16,8 @@ from typing import Any
 from uflp.distributed.settings import ClusterSettings
 from uflp.distributed.train import trainer
 from uflp.experiments.recorded import read_object
-from uflp.simulators.verdict import glance
-from uflp.training.checkpoints import move_aside
-from uflp.training.interruption import Interrupted, Interruption
-from uflp.training.lock import Lock
-from uflp.training.records import (
+from uflp.runs.checkpoints import move_aside
+from uflp.runs.folder import (
     CONFIG,
     METRICS,
     SUMMARY,
@@ -29,7 +26,10 @@ from uflp.training.records import (
     described,
     difference,
 )
-from uflp.training.saving import DEFAULT_SECONDS
+from uflp.runs.interruption import Interrupted, Interruption
+from uflp.runs.lock import Lock
+from uflp.runs.saving import DEFAULT_SECONDS
+from uflp.simulators.verdict import glance
 from uflp.training.settings import RunSettings
 from uflp.types import RunError, UsageError
 

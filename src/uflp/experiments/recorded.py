@@ -8,7 +8,7 @@ from typing import Any
 
 from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.resolve import resolve
-from uflp.training.records import CONFIG, as_json, completed
+from uflp.runs.folder import CONFIG, as_json, completed
 from uflp.training.settings import RunSettings
 from uflp.types import UsageError
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from uflp.arrays import read_arrays
 from uflp.experiments.recorded import read_object, recorded
-from uflp.training.records import BEST, CONFIG
+from uflp.runs.folder import BEST, CONFIG
 from uflp.types import UsageError
 
 

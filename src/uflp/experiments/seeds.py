@@ -11,8 +11,8 @@ from typing import Any
 from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.jobs import Job, run_jobs
 from uflp.experiments.recorded import read_object, resolved
-from uflp.training.records import SUMMARY, claim, described, write_json
-from uflp.training.saving import DEFAULT_SECONDS
+from uflp.runs.folder import SUMMARY, claim, described, write_json
+from uflp.runs.saving import DEFAULT_SECONDS
 from uflp.training.settings import RunSettings
 from uflp.types import UsageError
 

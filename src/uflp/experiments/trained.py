@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from uflp.experiments.recorded import resolved
-from uflp.training import state_file
-from uflp.training.checkpoints import Checkpoints
-from uflp.training.policy import Policy, write_policy
-from uflp.training.records import AGENT, CHECKPOINT
-from uflp.training.state_file import DamagedError
+from uflp.runs import state_file
+from uflp.runs.checkpoints import Checkpoints
+from uflp.runs.folder import AGENT, CHECKPOINT
+from uflp.runs.policy import Policy, write_policy
+from uflp.runs.state_file import DamagedError
 from uflp.types import RunError, UsageError
 
 

@@ -16,7 +16,7 @@ from uflp.report.groups import Group
 from uflp.report.looks import labels, short
 from uflp.report.runs import RunRecord, Skipped
 from uflp.training.exploration import Exploration, Explored, read_explored
-from uflp.training.restarted import Restarted, Sheet, read_sheet
+from uflp.training.restart_gallery import Restarted, Sheet, read_sheet
 
 T = TypeVar("T")
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from uflp.experiments.jobs import Job
 from uflp.experiments.recorded import read_object
-from uflp.training.origin import origin
-from uflp.training.records import CONFIG, as_json
+from uflp.runs.folder import CONFIG, as_json
+from uflp.runs.provenance import provenance
 
 PROVENANCE = "provenance.json"
 
@@ -40,7 +40,7 @@ def record(result: Path, command: str) -> None:
         result: the file that was written.
         command: what wrote it.
     """
-    made = origin()
+    made = provenance()
     entry = {
         "command": command,
         "revision": made["git_revision"],

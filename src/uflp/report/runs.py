@@ -21,9 +21,9 @@ from uflp.experiments.agents import AGENTS
 from uflp.experiments.presets import find_preset
 from uflp.planning import RULES
 from uflp.report.statistics import Curve, normalised_auc
+from uflp.runs.folder import CONFIG, METRICS, SUMMARY, as_json
 from uflp.simulators import SIMULATORS
 from uflp.simulators.naming import parse
-from uflp.training.records import CONFIG, METRICS, SUMMARY, as_json
 from uflp.training.settings import LoopSettings, defaults_of, present_names
 from uflp.types import UsageError
 from uflp.uncertainty import UNCERTAINTIES

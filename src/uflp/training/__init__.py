@@ -1,1 +1,1 @@
-"""Algorithm 2, evaluation, and the records that a run leaves."""
+"""Algorithm 2 of the paper as one loop, evaluation, and what is counted."""

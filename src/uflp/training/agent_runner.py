@@ -10,7 +10,7 @@ from uflp.networks.parameters import loaded_tree, saved_tree
 from uflp.randomness import Randomness
 from uflp.replay import FrameReplay, Replay
 from uflp.state import State, number
-from uflp.training.compiled import LearnAndLook, predict
+from uflp.training.compiled_agent import LearnAndLook, predict
 
 if TYPE_CHECKING:
     from uflp.agents.base import Agent

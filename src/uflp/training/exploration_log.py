@@ -10,7 +10,7 @@ from uflp.simulators.base import Simulator
 from uflp.spaces import Frames
 from uflp.state import State
 from uflp.training.exploration import Exploration
-from uflp.training.restarted import Restarted
+from uflp.training.restart_gallery import Restarted
 from uflp.types import Transition
 
 

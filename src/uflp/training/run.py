@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from uflp import spaces
 from uflp.networks.parameters import saved_tree
 from uflp.planning import Demonstrations, Lineage, Observers, Rollout
 from uflp.planning.demonstrations import DemonstratedStarts
-from uflp.planning.lineage import LineageObserver
+from uflp.planning.lineage import LineageObserver, Segment
 from uflp.planning.observers import OnFailure
 from uflp.randomness import Randomness
 from uflp.state import State, Stateful, number
@@ -35,7 +35,7 @@ from uflp.training.wiring import (
     make_rule,
     make_uncertainty,
 )
-from uflp.types import UsageError
+from uflp.types import Snapshot, UsageError
 
 
 class Run:
@@ -51,7 +51,7 @@ class Run:
         exploration_log: where the run has been.
         demonstrations: what the first rollouts play.
         lineage: where scores came from, None where the simulator's runs cannot be replayed.
-        spread: nothing; see `Trainable`.
+        spread: nothing; see `RunProtocol`.
     """
 
     def __init__(self, settings: RunSettings):
@@ -103,12 +103,22 @@ class Run:
         self.rollout = Rollout(self.simulator, actor, self.planner, self.randomness, observers)
         self._started = time.perf_counter()
 
-    def prepare(self) -> None:
-        """Take what the settings let the run begin with: a history, demonstrations."""
+    def prepare(self, history: Iterable[tuple[Snapshot, Segment | None]] = ()) -> None:
+        """Take what the run begins with: demonstrations, and the history of another run.
+
+        Args:
+            history: its snapshots, oldest first, with the actions that led there if known.
+        """
         loop = self.settings.loop
         if loop.history_from is not None:
-            folder = Path(loop.history_from)
-            adopt_history(folder, loop.queries, self.simulator, self.planner, self.lineage)
+            adopt_history(
+                history,
+                loop.history_from,
+                loop.queries,
+                self.simulator,
+                self.planner,
+                self.lineage,
+            )
         if loop.demonstrations is not None:
             self.demonstrations.read(Path(loop.demonstrations), self.simulator)
 

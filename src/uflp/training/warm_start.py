@@ -1,24 +1,18 @@
-"""Warm starts: a new run begins with the history that another one has left."""
+"""What a new run may begin with: the history that another has left."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable
 
 from uflp.planning import Lineage, LocalPlanner
-from uflp.planning.history import saved_entries
 from uflp.planning.lineage import Segment
 from uflp.simulators.base import Simulator, SnapshotError
-from uflp.training.checkpoints import Checkpoints
-from uflp.training.records import CHECKPOINT, HISTORY
-from uflp.training.state_file import DamagedError
-from uflp.types import RunError, Snapshot, UsageError
+from uflp.types import Snapshot, UsageError
 
 
 def adopt_history(
-    folder: Path,
+    history: Iterable[tuple[Snapshot, Segment | None]],
+    folder: str,
     budget: int,
     simulator: Simulator,
     planner: LocalPlanner,
@@ -27,13 +21,13 @@ def adopt_history(
     """Add the history of another run to that of a new one.
 
     Args:
+        history: of the other run, oldest entry first, with the actions that led there.
         folder: of the other run.
         budget: queries of the new run; restoring must leave some of them.
         simulator: of the new run.
         planner: of the new run.
         lineage: of the new run, which takes the actions that led to each state.
     """
-    history = kept_history(folder, simulator.stamp)
     try:
         for count, (snapshot, actions) in enumerate(history, start=1):
             if lineage is not None and actions is not None:
@@ -48,50 +42,3 @@ def adopt_history(
                 )
     except SnapshotError as error:
         raise UsageError(f"the history of {folder} cannot be restored: {error}") from error
-
-
-def kept_history(folder: Path, stamp: str) -> Iterator[tuple[Snapshot, Segment | None]]:
-    """Yields the history of a run, oldest first: as it was at its end or its last checkpoint.
-
-    Beside each snapshot are the actions that led to it, where they are known.
-
-    Args:
-        folder: of the run.
-        stamp: of the simulator that the snapshots are for.
-    """
-    state = _newest(folder)
-    try:
-        identity, run = json.loads(state["identity"]), state["run"]
-        found = identity["simulator"]
-        history = run.get("history")
-        lineage = Lineage() if "lineage" in run else None
-        if lineage is not None:
-            lineage.load(run["lineage"])
-    except Exception as error:  # whole and with its checksum, but not written by this code
-        raise UsageError(f"{folder} does not hold the history of a run: {error!r}") from error
-    if history is None:
-        raise UsageError(f"{folder} is a run with online access, which has no history")
-    if found != stamp:
-        raise UsageError(f"{folder} has a history of {found!r}, and this is {stamp!r}")
-    try:
-        for entry, data, score, *_ in saved_entries(history):
-            actions = None if lineage is None else lineage.segment(entry)
-            yield Snapshot(stamp, data, score), actions
-    except (DamagedError, OSError) as error:  # found good above, but read piece by piece
-        raise UsageError(
-            f"the history of {folder} cannot be read: {error}; a run that is still under way "
-            "changes it"
-        ) from error
-
-
-def _newest(folder: Path) -> dict[str, Any]:
-    for name in (HISTORY, CHECKPOINT):
-        try:
-            state = Checkpoints(folder / name).newest(aside=False)
-        except (RunError, OSError) as error:
-            raise UsageError(f"the history of {folder} cannot be read: {error}") from error
-        if state is not None:
-            return state
-    raise UsageError(
-        f"{folder} holds no history: it is no run, or one that has finished without keep_history"
-    )

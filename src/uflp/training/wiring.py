@@ -19,8 +19,8 @@ from uflp.replay.frames import has_frames
 from uflp.replay.transfer import FrameOutbox
 from uflp.simulators.base import Simulator
 from uflp.training.agent_runner import AgentRunner
-from uflp.training.compiled import compiled
-from uflp.training.pace import Pace, SamplesPerInsert, SgdPeriod
+from uflp.training.compiled_agent import compiled
+from uflp.training.rate_limiter import Pace, SamplesPerInsert, SgdPeriod
 from uflp.training.settings import LoopSettings, RunSettings
 from uflp.types import Transition, UsageError
 from uflp.uncertainty import Uncertainty

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from uflp.state import State
-from uflp.training import checkpoints
-from uflp.training.checkpoints import Checkpoints
-from uflp.training.interruption import Interrupted, Interruption, resume_command
+from uflp.runs import checkpoints
+from uflp.runs.checkpoints import Checkpoints
+from uflp.runs.interruption import Interrupted, Interruption, resume_command
 from uflp.training.metrics import Row
-from uflp.training.records import CHECKPOINT, HISTORY, RunFolder, completed, difference
-from uflp.training.trainable import Trainable
+from uflp.runs.folder import CHECKPOINT, HISTORY, RunFolder, completed, difference
+from uflp.runs.run_protocol import RunProtocol
+from uflp.runs.warm_start import prepare
 from uflp.types import RunError, UsageError
 
 DEFAULT_SECONDS = 600.0
@@ -25,7 +26,7 @@ class Saver:
 
     def __init__(
         self,
-        run: Trainable,
+        run: RunProtocol,
         rows: Sequence[Row],
         folder: RunFolder,
         interruption: Interruption,
@@ -60,7 +61,7 @@ class Saver:
         for sentence in self._checkpoints.damaged:
             warnings.warn(f"{sentence}; going on from the one before", stacklevel=2)
         if state is None:
-            self._run.prepare()
+            prepare(self._run)
             return []
         try:
             self._check(state)

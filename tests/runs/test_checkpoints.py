@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from uflp.state import Block, Rows
-from uflp.training import state_file
-from uflp.training.checkpoints import Checkpoints
-from uflp.training.state_file import DamagedError
+from uflp.runs import state_file
+from uflp.runs.checkpoints import Checkpoints
+from uflp.runs.state_file import DamagedError
 from uflp.types import RunError, UsageError
 
 VALUES = {

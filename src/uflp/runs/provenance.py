@@ -13,7 +13,7 @@ from typing import Any
 _LIBRARIES = ("uflp", "jax", "optax", "numpy", "gymnasium", "bsuite", "ale-py")
 
 
-def origin() -> dict[str, Any]:
+def provenance() -> dict[str, Any]:
     """Returns what the run is made with, which does not decide whether it can go on."""
     return {
         "versions": {"python": platform.python_version()} | _versions(),

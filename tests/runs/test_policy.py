@@ -19,9 +19,9 @@ from uflp import cli
 from uflp.experiments.trained import export
 from uflp.simulators import SIMULATORS
 from uflp.training.evaluation import evaluate
-from uflp.training.interruption import Interrupted
+from uflp.runs.interruption import Interrupted
 from uflp.training.run import Run
-from uflp.training.train import train
+from uflp.runs.train import train
 from uflp.types import UsageError
 
 

@@ -9,7 +9,7 @@ from probes import corridor_run
 from test_run import finished
 
 from uflp.experiments.resolve import resolve
-from uflp.training.pace import SamplesPerInsert, SgdPeriod
+from uflp.training.rate_limiter import SamplesPerInsert, SgdPeriod
 from uflp.training.settings import LoopSettings
 from uflp.types import UsageError
 

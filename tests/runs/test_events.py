@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from uflp.training import events
-from uflp.training.events import EventFile
+from uflp.runs import events
+from uflp.runs.events import EventFile
 
 
 def read(folder: Path) -> dict[str, list[tuple[int, float]]]:

@@ -15,13 +15,13 @@ import numpy as np
 
 from uflp.arrays import write_arrays
 from uflp.files import TEMPORARY, replacing
-from uflp.training.events import EventFile
-from uflp.training.lock import LOCK, Lock
+from uflp.runs.events import EventFile
+from uflp.runs.lock import LOCK, Lock
 from uflp.training.metrics import Row
-from uflp.training.origin import origin
+from uflp.runs.provenance import provenance
 from uflp.training.settings import RunSettings, present_names
-from uflp.training.state_file import sync_folder
-from uflp.training.trainable import BestTrajectory
+from uflp.runs.state_file import sync_folder
+from uflp.runs.run_protocol import BestTrajectory
 from uflp.types import RunError, UsageError
 
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.csv", "summary.json"
@@ -76,7 +76,7 @@ class RunFolder:
             stop_at_return: see `train`.
             simulator: stamp of the simulator, which records what was drawn for it from the seed.
             records: what the run keeps of where it has been.
-            spread: see `Trainable`.
+            spread: see `RunProtocol`.
             resume: whether the folder holds part of this very run, which goes on.
         """
         self.path = path
@@ -93,7 +93,7 @@ class RunFolder:
             if resume:
                 self._check()
             else:
-                write_json(path / CONFIG, decisive | origin())
+                write_json(path / CONFIG, decisive | provenance())
             self._events = EventFile(path)
         except BaseException:
             self._lock.release()

@@ -14,9 +14,9 @@ from resuming import small
 
 import uflp
 from uflp.experiments.recorded import recorded
-from uflp.training import state_file
-from uflp.training.checkpoints import Checkpoints
-from uflp.training.train import train
+from uflp.runs import state_file
+from uflp.runs.checkpoints import Checkpoints
+from uflp.runs.train import train
 from uflp.types import RunError
 
 

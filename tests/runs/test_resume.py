@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from resuming import rows_of, small, stopped_rows
+from resuming import rows_of, signalled, small, stopped_rows
 
 import uflp
 from uflp.experiments.recorded import recorded
-from uflp.training.checkpoints import Checkpoints
-from uflp.training.interruption import Interrupted
+from uflp.runs.checkpoints import Checkpoints
+from uflp.runs.interruption import Interrupted
 from uflp.training.run import Run
 from uflp.training.settings import RunSettings
-from uflp.training.train import train
+from uflp.runs.train import train
 from uflp.types import RunError, UsageError
 
 # Between evaluations, within episodes, before learning starts, and twice without a query between.
@@ -72,14 +72,6 @@ def without_clock(folder: Path) -> list[list[str]]:
     rows = [line.split(",") for line in (folder / "metrics.csv").read_text().splitlines()]
     clock = rows[0].index("wall_seconds")
     return [row[:clock] + row[clock + 1 :] for row in rows]
-
-
-def signalled(number: int, at: int) -> Any:
-    def callback(row: dict[str, Any]) -> None:
-        if row["queries"] == at:
-            signal.raise_signal(number)
-
-    return callback
 
 
 @pytest.fixture

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
+from uflp.planning.lineage import Segment
 from uflp.simulators.base import Simulator
 from uflp.state import State, Stateful
 from uflp.training.exploration_log import ExplorationLog
 from uflp.training.metrics import Row
 from uflp.training.settings import RunSettings
+from uflp.types import Snapshot
 
 
 class BestTrajectory(Protocol):
@@ -25,7 +27,7 @@ class BestTrajectory(Protocol):
         """Returns the action of every frame from the initial state to the best screen score."""
 
 
-class Trainable(Stateful, Protocol):
+class RunProtocol(Stateful, Protocol):
     """A run, seen from those who keep its records: in one process, or spread over several.
 
     Attributes:
@@ -56,8 +58,12 @@ class Trainable(Stateful, Protocol):
     def seconds(self) -> float:
         """Time spent on the run so far."""
 
-    def prepare(self) -> None:
-        """Takes what the settings let the run begin with; only before it begins."""
+    def prepare(self, history: Iterable[tuple[Snapshot, Segment | None]]) -> None:
+        """Take what the run begins with, only before it begins.
+
+        Args:
+            history: of another run, oldest first, with the actions that led there if known.
+        """
 
     def train(self, pause: Callable[[], None]) -> Iterator[Row]:
         """Runs until the budget is spent; yields a row of metrics after each evaluation."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from uflp.training import restarted as module
-from uflp.training.restarted import Restarted, read_sheet
+from uflp.training import restart_gallery as module
+from uflp.training.restart_gallery import Restarted, read_sheet
 
 
 def stack(level: int) -> np.ndarray:

@@ -13,8 +13,8 @@ from uflp.planning import DemonstrationRecorder
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
 from uflp.state import State
-from uflp.training import state_file
-from uflp.training.compiled import predict
+from uflp.runs import state_file
+from uflp.training.compiled_agent import predict
 from uflp.training.evaluation import Evaluation, Watch, evaluate
 from uflp.training.settings import RunSettings
 from uflp.types import UsageError

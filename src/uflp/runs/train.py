@@ -13,14 +13,15 @@ import numpy as np
 from uflp.agents.compute import configure
 from uflp.networks.parameters import saved_tree
 from uflp.planning import SimulatorFailedError
-from uflp.training.interruption import Interrupted, Interruption
+from uflp.runs.interruption import Interrupted, Interruption
 from uflp.training.metrics import Row
-from uflp.training.policy import write_policy
-from uflp.training.records import AGENT, RunFolder, Stopped, summarize
+from uflp.runs.policy import write_policy
+from uflp.runs.folder import AGENT, RunFolder, Stopped, summarize
 from uflp.training.run import Run
-from uflp.training.saving import DEFAULT_SECONDS, Saver
+from uflp.runs.saving import DEFAULT_SECONDS, Saver
 from uflp.training.settings import RunSettings
-from uflp.training.trainable import Trainable
+from uflp.runs.run_protocol import RunProtocol
+from uflp.runs.warm_start import prepare
 from uflp.types import UsageError
 
 Callback = Callable[[Row], Any]
@@ -58,7 +59,7 @@ def train(
     callback: Callback | None = None,
     checkpoint_seconds: float = DEFAULT_SECONDS,
     resume: bool = False,
-    make_run: Callable[[RunSettings], Trainable] = Run,
+    make_run: Callable[[RunSettings], RunProtocol] = Run,
 ) -> Result:
     """Trains to the end of the budget, or until an evaluation satisfies a reason to stop.
 
@@ -84,7 +85,7 @@ def train(
     # The run first: parts that turn out not to fit together leave no folder behind.
     run = make_run(settings)
     if not resume:
-        run.prepare()
+        prepare(run)
     goal = math.inf if stop_at_return is None else stop_at_return
     if out is None:
         rows: list[Row] = []
@@ -129,7 +130,7 @@ def train(
 
 
 def _drive(
-    run: Trainable,
+    run: RunProtocol,
     keep: Callable[[Row], None],
     goal: float,
     callback: Callback | None,

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from probes import CorridorSimulator, corridor_run
 
-from uflp.training import origin
-from uflp.training.policy import write_policy
-from uflp.training.records import AGENT, RunFolder, write_json, writing
-from uflp.training.train import train
+from uflp.runs import provenance
+from uflp.runs.policy import write_policy
+from uflp.runs.folder import AGENT, RunFolder, write_json, writing
+from uflp.runs.train import train
 from uflp.types import RunError
 
 FULL = Path("/dev/full")
@@ -163,14 +163,14 @@ def git(folder: Path, *words: str) -> str:
 def test_the_revision_of_a_repository_around_the_package_is_not_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code = tmp_path / ".venv" / "uflp" / "origin.py"
+    code = tmp_path / ".venv" / "uflp" / "provenance.py"
     code.parent.mkdir(parents=True)
     code.touch()
-    monkeypatch.setattr(origin, "__file__", str(code))
-    assert origin._git_revision() is None
+    monkeypatch.setattr(provenance, "__file__", str(code))
+    assert provenance._git_revision() is None
     git(tmp_path, "init")
     git(tmp_path, "commit", "--allow-empty", "--message", "mine")
-    assert origin._git_revision() is None
+    assert provenance._git_revision() is None
     git(tmp_path, "add", "--force", str(code))
     git(tmp_path, "commit", "--message", "a checkout")
-    assert origin._git_revision() == git(tmp_path, "rev-parse", "HEAD")
+    assert provenance._git_revision() == git(tmp_path, "rev-parse", "HEAD")
