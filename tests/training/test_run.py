@@ -241,7 +241,7 @@ def test_an_evaluation_touches_neither_the_training_simulator_nor_the_uncertaint
     next(rows)
     calls, visits = list(run.simulator.calls), run.uncertainty.visits.copy()
     learner, held, queries = run.learner, len(run.replay), run.queries
-    run._row()
+    run.evaluate()
     assert run.simulator.calls == calls
     np.testing.assert_array_equal(run.uncertainty.visits, visits)
     assert (run.learner, len(run.replay), run.queries) == (learner, held, queries)

@@ -1,0 +1,1 @@
+"""A run on disk: folder, checkpoints, lock, provenance, the exported policy."""
