@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import seconds_per_call
 from uflp.planning.history import History
-from uflp.planning.search import Bounds
+from uflp.planning.rules.uncertainty import Bounds
 from uflp.simulators import SIMULATORS
 from uflp.types import Snapshot
 from uflp.uncertainty.base import Uncertainty

@@ -12,8 +12,7 @@ from probes import no_predict
 
 from uflp.planning import search
 from uflp.planning.history import History
-from uflp.planning.rules.uncertainty import UncertaintyFirst
-from uflp.planning.search import Bounds, Scan
+from uflp.planning.rules.uncertainty import Bounds, Scan, UncertaintyFirst
 from uflp.types import RunError, Snapshot
 from uflp.uncertainty import Uncertainty
 from uflp.uncertainty.counts import Counts

@@ -20,8 +20,7 @@ from uflp.report import write_report
 from uflp.report.explored import animation, stills
 from uflp.simulators import SIMULATORS
 from uflp.simulators.atari_places import PLACES
-from uflp.training.exploration import Exploration, Explored
-from uflp.training.restart_gallery import Restarted
+from uflp.training.exploration_log import Exploration, Explored, RestartGallery
 
 
 class Page(HTMLParser):
@@ -113,10 +112,10 @@ def test_a_page_of_games_shows_what_was_found(make_run: MakeRun, tmp_path: Path)
         exploration.visit(room)
     exploration.evaluated(200)
     exploration.write(run / Exploration.file)
-    record = Restarted()
+    record = RestartGallery()
     for level in (10, 200, 200):
         record.restart(np.full((4, 84, 84), level, np.uint8), 100.0)
-    record.write(run / Restarted.file)
+    record.write(run / RestartGallery.file)
     text = write_report([tmp_path]).path.read_text()
     Page(text)
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", text)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from uflp.state import Block, Rows
 from uflp.runs import state_file
 from uflp.runs.checkpoints import Checkpoints
 from uflp.runs.state_file import DamagedError
+from uflp.state import Block, Rows
 from uflp.types import RunError, UsageError
 
 VALUES = {

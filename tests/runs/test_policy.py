@@ -17,11 +17,11 @@ from resuming import small
 import uflp
 from uflp import cli
 from uflp.experiments.trained import export
+from uflp.runs.interruption import Interrupted
+from uflp.runs.train import train
 from uflp.simulators import SIMULATORS
 from uflp.training.evaluation import evaluate
-from uflp.runs.interruption import Interrupted
 from uflp.training.run import Run
-from uflp.runs.train import train
 from uflp.types import UsageError
 
 

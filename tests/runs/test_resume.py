@@ -16,9 +16,9 @@ import uflp
 from uflp.experiments.recorded import recorded
 from uflp.runs.checkpoints import Checkpoints
 from uflp.runs.interruption import Interrupted
+from uflp.runs.train import train
 from uflp.training.run import Run
 from uflp.training.settings import RunSettings
-from uflp.runs.train import train
 from uflp.types import RunError, UsageError
 
 # Between evaluations, within episodes, before learning starts, and twice without a query between.

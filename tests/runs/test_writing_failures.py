@@ -14,8 +14,8 @@ import pytest
 from probes import CorridorSimulator, corridor_run
 
 from uflp.runs import provenance
-from uflp.runs.policy import write_policy
 from uflp.runs.folder import AGENT, RunFolder, write_json, writing
+from uflp.runs.policy import write_policy
 from uflp.runs.train import train
 from uflp.types import RunError
 

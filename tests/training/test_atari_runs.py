@@ -17,8 +17,7 @@ from uflp.planning import Actor
 from uflp.randomness import Randomness
 from uflp.replay import FrameReplay, Replay
 from uflp.spaces import Frames
-from uflp.training.exploration import read_explored
-from uflp.training.restart_gallery import read_sheet
+from uflp.training.exploration_log import read_explored, read_sheet
 from uflp.training.run import Run
 from uflp.training.wiring import make_replay
 

@@ -13,7 +13,7 @@ import pytest
 from uflp.experiments.resolve import resolve
 from uflp.simulators import SIMULATORS
 from uflp.simulators.projection import Projection, bins
-from uflp.training.exploration import SLICES, Exploration, read_explored
+from uflp.training.exploration_log import SLICES, Exploration, read_explored
 from uflp.training.run import Run
 
 LINE = Projection(("nothing", "place"), ((0, 1), (0, 4)), (1, 4), lambda places: places)

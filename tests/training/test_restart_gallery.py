@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from uflp.training import restart_gallery as module
-from uflp.training.restart_gallery import Restarted, read_sheet
+from uflp.training import exploration_log as module
+from uflp.training.exploration_log import RestartGallery, read_sheet
 
 
 def stack(level: int) -> np.ndarray:
@@ -22,13 +22,13 @@ def stack(level: int) -> np.ndarray:
     return frames
 
 
-def restart(record: Restarted, levels: list[int]) -> None:
+def restart(record: RestartGallery, levels: list[int]) -> None:
     for level in levels:
         record.restart(stack(level), float(10 * level))
 
 
 def test_the_most_restarted_come_first_with_their_first_image() -> None:
-    record = Restarted()
+    record = RestartGallery()
     restart(record, [1, 2, 2, 3, 2, 3])
     other = stack(2)
     other[-1, 20, 20] += 1  # Another image of the same cell.
@@ -43,7 +43,7 @@ def test_a_cell_that_comes_up_late_takes_the_place_of_the_least(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "KEPT", 3)
-    record = Restarted()
+    record = RestartGallery()
     restart(record, [1, 1, 2, 2, 3, 4, 5, 5, 5])
     assert record.sheet().screen_scores.tolist() == [50, 10, 20]
     # Counted all the while: the third restart from 4 outdoes the two from 1, not the second.
@@ -55,7 +55,7 @@ def test_a_cell_that_comes_up_late_takes_the_place_of_the_least(
 
 def test_counts_stay_within_bounds_and_the_best_survive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_CELLS", 100)
-    record = Restarted()
+    record = RestartGallery()
     restart(record, [7] * 5)
     restart(record, list(range(10, 2000)))
     assert len(record._counts) <= 100
@@ -67,15 +67,15 @@ def test_counts_stay_within_bounds_and_the_best_survive(monkeypatch: pytest.Monk
 def test_what_is_loaded_goes_on_as_if_nothing_had_been() -> None:
     rng = np.random.default_rng(0)
     before, after = (rng.geometric(0.05, 300).tolist() for _ in range(2))
-    whole, first, second = Restarted(), Restarted(), Restarted()
+    whole, first, second = RestartGallery(), RestartGallery(), RestartGallery()
     restart(whole, before + after)
     restart(first, before)
     second.load(first.state())
     restart(second, after)
     for ours, theirs in zip(second.sheet(), whole.sheet(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    empty = Restarted()
-    empty.load(Restarted().state())
+    empty = RestartGallery()
+    empty.load(RestartGallery().state())
     assert len(empty.sheet().restarts) == 0
 
 
@@ -86,7 +86,7 @@ def archive(**arrays: Any) -> bytes:
 
 
 def test_a_sheet_is_read_back_and_foreign_ones_are_refused(tmp_path: Path) -> None:
-    record = Restarted()
+    record = RestartGallery()
     path = tmp_path / record.file
     record.write(path)
     assert not path.exists()  # Nothing to show, nothing written.

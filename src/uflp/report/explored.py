@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from uflp.training.exploration import Explored
+from uflp.training.exploration_log import Explored
 
 if TYPE_CHECKING:
     from PIL import Image

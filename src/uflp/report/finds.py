@@ -15,8 +15,14 @@ from uflp.report.explored import animation, last_frame, stills
 from uflp.report.groups import Group
 from uflp.report.looks import labels, short
 from uflp.report.runs import RunRecord, Skipped
-from uflp.training.exploration import Exploration, Explored, read_explored
-from uflp.training.restart_gallery import Restarted, Sheet, read_sheet
+from uflp.training.exploration_log import (
+    Exploration,
+    Explored,
+    RestartGallery,
+    Sheet,
+    read_explored,
+    read_sheet,
+)
 
 T = TypeVar("T")
 
@@ -49,7 +55,7 @@ def read_finds(groups: Sequence[Group], skipped: list[Skipped]) -> Finds:
                     skipped.append(Skipped(path, f"it cannot be read and is not drawn: {error}"))
         return found
 
-    return Finds(read(Exploration.file, read_explored), read(Restarted.file, read_sheet))
+    return Finds(read(Exploration.file, read_explored), read(RestartGallery.file, read_sheet))
 
 
 def exploration(groups: Sequence[Group], finds: Finds) -> str:

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from uflp.state import Block, Rows, State, StateError, number
 from uflp.runs import state_file
 from uflp.runs.state_file import DamagedError, Extension, Written
+from uflp.state import Block, Rows, State, StateError, number
 from uflp.types import RunError
 
 STATE = "state"

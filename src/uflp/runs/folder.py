@@ -17,11 +17,11 @@ from uflp.arrays import write_arrays
 from uflp.files import TEMPORARY, replacing
 from uflp.runs.events import EventFile
 from uflp.runs.lock import LOCK, Lock
-from uflp.training.metrics import Row
 from uflp.runs.provenance import provenance
-from uflp.training.settings import RunSettings, present_names
-from uflp.runs.state_file import sync_folder
 from uflp.runs.run_protocol import BestTrajectory
+from uflp.runs.state_file import sync_folder
+from uflp.training.metrics import Row
+from uflp.training.settings import RunSettings, present_names
 from uflp.types import RunError, UsageError
 
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.csv", "summary.json"

@@ -11,9 +11,9 @@ from uflp import masks, spaces
 from uflp.networks.parameters import loaded_tree
 from uflp.planning import DemonstrationRecorder
 from uflp.randomness import Randomness
+from uflp.runs import state_file
 from uflp.simulators.base import Simulator
 from uflp.state import State
-from uflp.runs import state_file
 from uflp.training.compiled_agent import predict
 from uflp.training.evaluation import Evaluation, Watch, evaluate
 from uflp.training.settings import RunSettings

@@ -8,14 +8,14 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from uflp.state import State
 from uflp.runs import checkpoints
 from uflp.runs.checkpoints import Checkpoints
-from uflp.runs.interruption import Interrupted, Interruption, resume_command
-from uflp.training.metrics import Row
 from uflp.runs.folder import CHECKPOINT, HISTORY, RunFolder, completed, difference
+from uflp.runs.interruption import Interrupted, Interruption, resume_command
 from uflp.runs.run_protocol import RunProtocol
 from uflp.runs.warm_start import prepare
+from uflp.state import State
+from uflp.training.metrics import Row
 from uflp.types import RunError, UsageError
 
 DEFAULT_SECONDS = 600.0

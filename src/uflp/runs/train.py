@@ -13,15 +13,15 @@ import numpy as np
 from uflp.agents.compute import configure
 from uflp.networks.parameters import saved_tree
 from uflp.planning import SimulatorFailedError
-from uflp.runs.interruption import Interrupted, Interruption
-from uflp.training.metrics import Row
-from uflp.runs.policy import write_policy
 from uflp.runs.folder import AGENT, RunFolder, Stopped, summarize
-from uflp.training.run import Run
-from uflp.runs.saving import DEFAULT_SECONDS, Saver
-from uflp.training.settings import RunSettings
+from uflp.runs.interruption import Interrupted, Interruption
+from uflp.runs.policy import write_policy
 from uflp.runs.run_protocol import RunProtocol
+from uflp.runs.saving import DEFAULT_SECONDS, Saver
 from uflp.runs.warm_start import prepare
+from uflp.training.metrics import Row
+from uflp.training.run import Run
+from uflp.training.settings import RunSettings
 from uflp.types import UsageError
 
 Callback = Callable[[Row], Any]

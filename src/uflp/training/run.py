@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from uflp import spaces
 from uflp.networks.parameters import saved_tree
-from uflp.planning import Demonstrations, Lineage, Observers, Rollout
+from uflp.planning import Demonstrations, Lineage, LocalPlanner, Observers, Rollout
 from uflp.planning.demonstrations import DemonstratedStarts
 from uflp.planning.lineage import LineageObserver, Segment
 from uflp.planning.observers import OnFailure
@@ -43,6 +43,7 @@ class Run:
 
     Attributes:
         planner: decides where rollouts begin.
+        starts: the planner, behind demonstrations if there are any.
         rollout: makes the queries.
         accumulator: turns transitions into rows of the replay.
         replay: what the agent learns from.
@@ -96,7 +97,9 @@ class Run:
             observers=observers,
         )
         self.demonstrations = Demonstrations()
-        self.starts = DemonstratedStarts(self.demonstrations, self.planner)
+        self.starts: LocalPlanner | DemonstratedStarts = self.planner
+        if settings.loop.demonstrations is not None:
+            self.starts = DemonstratedStarts(self.demonstrations, self.planner)
         actor = make_actor(
             settings, agent, actions, self.values, predict, self.uncertainty, self.randomness
         )
@@ -236,12 +239,13 @@ class Run:
         for name, part in self._parts().items():
             part.load(state[name])
         self.rollout.queries = number(state, "queries")
-        self.starts.begun = self.rollout.rollouts
-        if "planner" not in state and not self.rollout.over and self.starts.demonstrating:
-            raise UsageError(
-                "version 0.1.0 wrote the checkpoint in the midst of a demonstration, which this "
-                "version cannot go on with: resume the run with version 0.1.0"
-            )
+        if isinstance(self.starts, DemonstratedStarts):
+            self.starts.begun = self.rollout.rollouts
+            if "planner" not in state and not self.rollout.over and self.starts.demonstrating:
+                raise UsageError(
+                    "version 0.1.0 wrote the checkpoint in the midst of a demonstration, which "
+                    "this version cannot go on with: resume the run with version 0.1.0"
+                )
 
     def kept(self) -> State:
         """Return what later runs may begin with: the history, and what led to its states."""

@@ -117,6 +117,15 @@ def random_start(history: HistoryLike, entry: int, actions: int, rng: np.random.
     return Start(entry, masks.draw(rng, actions, None if allowed is None else allowed[0]))
 
 
+def argmax(values: np.ndarray, rng: np.random.Generator) -> int:
+    """Returns the place of a highest value, each of several equally likely."""
+    highest = values.max()
+    if np.isnan(highest):
+        raise RunError("the uncertainty of a saved state is not a number: the agent has diverged")
+    best = np.flatnonzero(values == highest)
+    return int(best[0] if len(best) == 1 else best[rng.integers(len(best))])
+
+
 def weighted(weights: np.ndarray, rng: np.random.Generator) -> int:
     """Draws a place with probability proportional to its weight."""
     ends = np.cumsum(weights)

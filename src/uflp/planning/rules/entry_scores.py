@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from uflp.planning.history import History
-from uflp.planning.snapshot_storage import rehoused
+from uflp.planning.history import History, rehoused
 from uflp.state import State, array
 
 _FIRST_ROOM = 1024

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from uflp.planning.rules.base import Rule, Sources, Start
+from uflp.planning.rules.base import Rule, Sources, Start, argmax
 from uflp.planning.rules.entry_scores import EntryScores
-from uflp.planning.search import argmax
 from uflp.state import State
 
 

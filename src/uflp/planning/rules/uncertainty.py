@@ -1,20 +1,32 @@
-"""The paper's rule: uncertainty first."""
+"""The paper's rule: uncertainty first.
+
+The rule comes first. Behind it is the search for the most uncertain state of the whole history
+(batch = None), which need not look at all of it: both searches return an exact argmax and break
+ties at random.
+"""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from uflp import masks
 from uflp.planning.history import History, HistoryLike
-from uflp.planning.rules.base import Kind, Rule, Sources, Start, random_start
-from uflp.planning.search import Search, argmax, make_search
-from uflp.state import State
+from uflp.planning.rules.base import Kind, Rule, Sources, Start, argmax, random_start
+from uflp.state import State, StateError, Stateful, array
 from uflp.types import UsageError
 from uflp.uncertainty.base import Predict, Uncertainty
+
+Score = Callable[[np.ndarray], np.ndarray]
+"""Entries [B] to the uncertainty of each state [B] (the largest over its actions, for pairs)."""
+
+_BLOCK = 256
+_TOGETHER = 256
+_FEW = 10_000
 
 
 @dataclass(frozen=True)
@@ -114,3 +126,209 @@ class UncertaintyFirst(Rule):
         """Returns u(s, a) as [B, A], below all others where an action is not allowed."""
         scores = self._uncertainty.score(self._history.keys(entries), self._predict)
         return masks.only(scores, self._history.masks(entries))
+
+
+class Search(Stateful, Protocol):
+    """Finds the entry with the highest score."""
+
+    def added(self, entry: int, key: object) -> None:
+        """Learns of a new entry."""
+
+    def best(self, rng: np.random.Generator) -> int:
+        """Returns the number of an entry whose score no other exceeds."""
+
+
+def make_search(uncertainty: Uncertainty, history: History, score: Score) -> Search:
+    """Returns the search that suits an uncertainty.
+
+    Few ids are scored all at once sooner than any bookkeeping could spare it. Where there are
+    masks, equal ids may allow different actions, so entries are told apart.
+    """
+    ids = None if history.masked else uncertainty.ids
+    few = ids is not None and ids <= _FEW
+    search = Bounds if uncertainty.monotone and not few else Scan
+    return search(history, ids, score)
+
+
+class _Items:
+    """What is searched: the distinct states where keys are ids, else the entries themselves.
+
+    Of equal states the latest entry stands for all: being a FIFO, the history holds a state just
+    as long as it holds that one.
+    """
+
+    def __init__(self, history: History, ids: int | None):
+        self._history = history
+        self._latest = None if ids is None else np.full(ids, -1)
+
+    def added(self, entry: int, key: object) -> int:
+        """Returns the item that a new entry belongs to."""
+        if self._latest is None:
+            return entry
+        item = int(key)  # type: ignore[call-overload]
+        self._latest[item] = entry
+        return item
+
+    def entries(self, items: np.ndarray) -> np.ndarray:
+        """Returns the entry that stands for each item."""
+        return items if self._latest is None else self._latest[items]
+
+    def live(self) -> np.ndarray:
+        """Returns all items that are in the history."""
+        if self._latest is None:
+            return self._history.live()
+        return np.flatnonzero(self._latest >= self._history.oldest)
+
+    def state(self) -> State:
+        """Returns which entry stands for each state."""
+        return {} if self._latest is None else {"latest": self._latest}
+
+    def load(self, state: State) -> None:
+        """Takes the same of an equal history."""
+        if self._latest is not None:
+            self._latest = array(state["latest"], self._latest, "latest")
+
+
+class Scan:
+    """Scores every distinct state: for uncertainties that may rise. O(|H|), or O(ids)."""
+
+    def __init__(self, history: History, ids: int | None, score: Score):
+        self._items = _Items(history, ids)
+        self._score = score
+
+    def added(self, entry: int, key: object) -> None:
+        """Learns of a new entry."""
+        self._items.added(entry, key)
+
+    def best(self, rng: np.random.Generator) -> int:
+        """Returns the number of an entry whose score no other exceeds."""
+        entries = self._items.entries(self._items.live())
+        return int(entries[argmax(self._score(entries), rng)])
+
+    def state(self) -> State:
+        """Returns what is searched."""
+        return self._items.state()
+
+    def load(self, state: State) -> None:
+        """Takes what was searched."""
+        self._items.load(state)
+
+
+class Bounds:
+    """Searches by upper bounds: for uncertainties that only ever fall.
+
+    An old score of an item is an upper bound of its present one. The item with the highest bound
+    is scored anew until one keeps its place: that one is the argmax. As long as none does, the
+    next highest are scored along with it, ever more at a time. Bounds lie in a ring (or one to an
+    id) in blocks of which the highest is known, so that neither adding nor searching looks at all
+    of them.
+    """
+
+    def __init__(self, history: History, ids: int | None, score: Score):
+        self._history = history
+        self._items = _Items(history, ids)
+        self._score = score
+        self._ids = ids
+        self._bounds = np.full((_blocks(ids or 1), _BLOCK), -np.inf)
+        self._highest = np.full(len(self._bounds), -np.inf)
+        self._ties = np.zeros(len(self._bounds), np.int64)
+
+    def added(self, entry: int, key: object) -> None:
+        """Learns of a new entry, which nothing is known of yet: its bound is infinite.
+
+        A state that was in the history before keeps its bound, which still holds.
+        """
+        item = self._items.added(entry, key)
+        if self._ids is None:
+            self._fit()
+            item %= self._bounds.size
+        block, place = divmod(item, _BLOCK)
+        if self._ids is None or self._bounds[block, place] == -np.inf:
+            self._set(np.array([block]), np.array([place]), np.array([np.inf]))
+
+    def best(self, rng: np.random.Generator) -> int:
+        """Returns the number of an entry whose score no other exceeds."""
+        together = 1
+        while True:
+            block, place = self._draw_highest(rng)
+            highest = self._highest[block]
+            blocks, places = self._next_highest(together - 1, block, place)
+            items = self._item_of(blocks * _BLOCK + places)
+            self._set(blocks, places, self._present_scores(items))
+            # One whose bound has just fallen to the highest score is drawn again, among its equals.
+            if self._bounds[block, place] >= highest:
+                return int(self._items.entries(items[:1])[0])
+            together = min(2 * together, _TOGETHER)
+
+    def state(self) -> State:
+        """Returns what is searched, and the bounds: which of equals is drawn hangs on them."""
+        return {**self._items.state(), "bounds": self._bounds}
+
+    def load(self, state: State) -> None:
+        """Takes what was searched, and the bounds."""
+        self._items.load(state)
+        bounds = state["bounds"]
+        if self._ids is None and len(bounds) < _blocks(len(self._history)):
+            raise StateError("there are more entries than bounds")
+        like = self._bounds if self._ids is not None else np.empty((len(bounds), _BLOCK))
+        self._take(array(bounds, like, "bounds"))
+
+    def _draw_highest(self, rng: np.random.Generator) -> tuple[int, int]:
+        """Draws a place that has the highest bound, each of several equally likely."""
+        blocks = np.flatnonzero(self._highest == self._highest.max())
+        ties = np.cumsum(self._ties[blocks])
+        block = blocks[np.searchsorted(ties, rng.integers(ties[-1]), side="right")]
+        tied = np.flatnonzero(self._bounds[block] == self._highest[block])
+        return int(block), int(tied[rng.integers(len(tied))])
+
+    def _next_highest(self, count: int, block: int, place: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns a place, and the highest one of each of up to `count` other blocks."""
+        others = np.empty(0, np.int64)
+        if count:
+            count = min(count, len(self._highest))
+            others = np.argpartition(self._highest, -count)[-count:]
+            others = others[(others != block) & (self._highest[others] > -np.inf)]
+        blocks = np.concatenate([[block], others])
+        return blocks, np.concatenate([[place], self._bounds[others].argmax(axis=1)])
+
+    def _present_scores(self, items: np.ndarray) -> np.ndarray:
+        scores = np.full(len(items), -np.inf)
+        entries = self._items.entries(items)
+        live = entries >= self._history.oldest
+        if live.any():
+            scores[live] = self._score(entries[live])
+        return scores
+
+    def _set(self, blocks: np.ndarray, places: np.ndarray, bounds: np.ndarray) -> None:
+        """Sets one bound in each of several blocks."""
+        self._bounds[blocks, places] = bounds
+        rows = self._bounds[blocks]
+        self._highest[blocks] = rows.max(axis=1)
+        self._ties[blocks] = np.count_nonzero(rows == self._highest[blocks, None], axis=1)
+
+    def _item_of(self, places: np.ndarray) -> np.ndarray:
+        """Returns the ids, or the numbers of the entries, at places of the table or ring."""
+        if self._ids is not None:
+            return places
+        size = self._bounds.size
+        newest = self._history.newest
+        return newest - (newest - places) % size
+
+    def _fit(self) -> None:
+        """Doubles the ring until every live entry has a place of its own."""
+        if len(self._history) <= self._bounds.size:
+            return
+        live = np.arange(self._history.oldest, self._history.newest)
+        bounds = np.full((2 * len(self._bounds), _BLOCK), -np.inf)
+        bounds.ravel()[live % bounds.size] = self._bounds.ravel()[live % self._bounds.size]
+        self._take(bounds)
+
+    def _take(self, bounds: np.ndarray) -> None:
+        """Puts other bounds in the place of those that are there."""
+        self._bounds = bounds
+        self._highest = bounds.max(axis=1)
+        self._ties = np.count_nonzero(bounds == self._highest[:, None], axis=1)
+
+
+def _blocks(items: int) -> int:
+    return -(-items // _BLOCK)
