@@ -4,7 +4,7 @@ An actor here makes the queries of a chunk by sleeping as long as the game's ste
 values for them take a core (measured first, in CPU time), and then does all that a real one does
 for them: it sends a parcel of real frames to the replay and real snapshots to the history, asks for
 restarts as often as the paper's rule does, and reports. The learner sleeps too, and broadcasts
-parameters of the real size. Desk, flow, replay and history are the real ones.
+parameters of the real size. Desk, rate limiter, replay and history are the real ones.
 
     python -m benchmarks.scaling [--actors 1,2,4] [--seconds 20]
 
@@ -64,8 +64,8 @@ def measure(
     cluster = ClusterSettings(actors=actors, chunk=chunk, parameter_period=64).fitted(settings)
     step = loop.learning_batch / learner_limit
     crew = SimulatedCrew(settings, actors, shards, sample, step)
-    flow = cluster.flow(loop)
-    ledger = Ledger(simulator, flow, actors)
+    limiter = cluster.rate_limiter(loop)
+    ledger = Ledger(simulator, limiter, actors)
     crew_like: Any = crew
     desk = Desk(settings, cluster, crew_like, ledger, Faults())
 
@@ -76,16 +76,16 @@ def measure(
             desk.take_in()
 
     # Until whoever is ahead cannot get further ahead.
-    while flow.queries < 2 * flow.slack or min(ledger.made) == 0:
+    while limiter.queries < 2 * limiter.slack or min(ledger.made) == 0:
         run_for(0.2)
     run_for(1.0)
     crew.latencies(reset=True)
-    queries, steps, sent = flow.queries, flow.steps, ledger.sent
+    queries, steps, sent = limiter.queries, limiter.steps, ledger.sent
     cpu, started = crew.cpu(), time.perf_counter()
     run_for(seconds)
     took = time.perf_counter() - started
     cores = {name: round((now - cpu[name]) / took, 3) for name, now in crew.cpu().items()}
-    queries, steps, sent = flow.queries - queries, flow.steps - steps, ledger.sent - sent
+    queries, steps, sent = limiter.queries - queries, limiter.steps - steps, ledger.sent - sent
     restarts, inserts = crew.latencies()
     crew.dismiss()
     return {

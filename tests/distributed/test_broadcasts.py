@@ -36,7 +36,7 @@ def test_no_more_bytes_are_broadcast_than_the_object_store_can_let_go_of(monkeyp
     monkeypatch.setattr(lessons, "get", lambda answer: answer)
     settings = resolve("deep-sea", agent="ddqn")
     cluster = ClusterSettings(actors=2).fitted(settings)
-    ledger = Ledger(settings.simulator.make(0), cluster.flow(settings.loop), 2)
+    ledger = Ledger(settings.simulator.make(0), cluster.rate_limiter(settings.loop), 2)
     learner = Learner(size)
     crew = SimpleNamespace(learner=learner)
     asked = lessons.Lessons(crew, ledger, Faults(), cluster.parameter_period)

@@ -38,7 +38,7 @@ _EVALUATIONS = 4
 
 
 class Desk:
-    """Hands out work as the flow allows, one piece at a time to each part."""
+    """Hands out work as the rate limiter allows, one piece at a time to each part."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Desk:
         self._cluster = cluster
         self._crew = crew
         self._faults = faults
-        self._flow = ledger.flow
+        self._rate_limiter = ledger.rate_limiter
         self._collecting: dict[Any, tuple[int, int]] = {}
         self.lessons = Lessons(crew, ledger, faults, cluster.parameter_period)
         self._evaluations = Evaluations(crew, ledger, faults)
@@ -77,15 +77,15 @@ class Desk:
         return self.ledger.spent >= self.settings.loop.queries
 
     def hand_out(self) -> None:
-        """Gives work to all who have none, as far as the flow allows."""
+        """Gives work to all who have none, as far as the rate limiter allows."""
         idle = set(range(self._cluster.actors)) - {actor for actor, _ in self._collecting.values()}
         for actor in sorted(idle):
             queries = self._allowed()
             if queries < 1:
                 break
             self._collecting[self._collect(actor, queries)] = actor, queries
-            self._flow.asked += queries
-        lessons, due = self.lessons, self._flow.due
+            self._rate_limiter.asked += queries
+        lessons, due = self.lessons, self._rate_limiter.due
         if lessons.idle and due > 0:
             lessons.begin(min(due, self._cluster.parameter_period))
         elif lessons.idle and self.spent and not (self._collecting or self._ended):
@@ -103,9 +103,9 @@ class Desk:
     def _allowed(self) -> int:
         """Returns how many queries an actor may be asked for now."""
         assert self._cluster.chunk is not None
-        left = self.settings.loop.queries - self.ledger.spent - self._flow.asked
+        left = self.settings.loop.queries - self.ledger.spent - self._rate_limiter.asked
         queries = min(self._cluster.chunk, left)
-        room = self._flow.room
+        room = self._rate_limiter.room
         # A whole chunk or nothing: many small ones would cost more than they bring.
         late = (room is not None and room < queries) or len(self._evaluations) > _EVALUATIONS
         return 0 if late else queries
@@ -160,12 +160,12 @@ class Desk:
 
     def _collected(self, answer: Any) -> None:
         actor, queries = self._collecting.pop(answer)
-        self._flow.asked -= queries
+        self._rate_limiter.asked -= queries
         self._entered(actor, get(answer), queries)
         self._answered[actor] = time.monotonic()
         period = self.settings.loop.eval_period
-        if self._flow.queries // period > self._evaluated and not self.spent:
-            self._evaluated = self._flow.queries // period
+        if self._rate_limiter.queries // period > self._evaluated and not self.spent:
+            self._evaluated = self._rate_limiter.queries // period
             self.evaluate()
 
     def _entered(self, actor: int, chunk: Chunk, queries: int) -> None:
@@ -175,10 +175,10 @@ class Desk:
 
     @property
     def waits_for(self) -> str:
-        """Who holds up the others; see `Flow.waits_for`."""
+        """Who holds up the others; see `RateLimiter.waits_for`."""
         assert self._cluster.chunk is not None
         held_up = len(self._collecting) < self._cluster.actors
-        waits = self._flow.waits_for(self._cluster.chunk)
+        waits = self._rate_limiter.waits_for(self._cluster.chunk)
         return "nobody" if waits == "learner" and not held_up else waits
 
     def alive(self) -> tuple[int, int]:

@@ -62,7 +62,7 @@ class Evaluations:
         self._pending.append(
             _Pending(
                 ledger.row(),
-                crew.evaluator.evaluate.remote(parameters, ledger.flow.queries),
+                crew.evaluator.evaluate.remote(parameters, ledger.rate_limiter.queries),
                 None if crew.history is None else crew.history.status.remote(best),
                 [shard.status.remote() for shard in crew.shards],
             )

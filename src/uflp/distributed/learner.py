@@ -17,7 +17,7 @@ from uflp.networks.parameters import loaded_tree, saved_tree
 from uflp.randomness import Randomness
 from uflp.replay.transitions import layout_of_row
 from uflp.state import State, number
-from uflp.training.compiled_agent import compiled
+from uflp.training.agent_runner import compiled
 from uflp.training.counters import BadNumberError, require_finite
 from uflp.training.settings import RunSettings
 

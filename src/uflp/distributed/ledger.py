@@ -6,13 +6,13 @@ import functools
 import time
 from collections.abc import Callable
 
-from uflp.distributed.flow import Flow
 from uflp.distributed.messages import Chunk
 from uflp.simulators.base import Simulator
 from uflp.state import State, number
 from uflp.training.counters import Counters
 from uflp.training.exploration_log import ExplorationLog
 from uflp.training.metrics import Row, metrics_row
+from uflp.training.rate_limiter import RateLimiter
 
 
 class Best:
@@ -36,7 +36,7 @@ class Ledger:
     """The counts of a whole run.
 
     Attributes:
-        flow: queries and SGD steps.
+        rate_limiter: queries and SGD steps.
         counters: what happens between two rows.
         exploration_log: where the run has been.
         best: the best screen score, where it can be replayed.
@@ -46,8 +46,8 @@ class Ledger:
         sent: bytes of rows so far.
     """
 
-    def __init__(self, simulator: Simulator, flow: Flow, actors: int):
-        self.flow = flow
+    def __init__(self, simulator: Simulator, rate_limiter: RateLimiter, actors: int):
+        self.rate_limiter = rate_limiter
         self.counters = Counters()
         self.exploration_log = ExplorationLog(simulator)
         self.best = Best() if simulator.replayable else None
@@ -66,11 +66,11 @@ class Ledger:
     @property
     def spent(self) -> int:
         """Queries so far, with those that restores by replay have cost."""
-        return self.flow.queries + self._simulator.replayed
+        return self.rate_limiter.queries + self._simulator.replayed
 
     def enter(self, actor: int, chunk: Chunk) -> None:
         """Takes note of what an actor has done."""
-        self.flow.inserted(chunk.queries, chunk.rows)
+        self.rate_limiter.inserted(chunk.queries, chunk.rows)
         self._simulator.replayed += chunk.replayed
         self.made[actor] += chunk.queries
         self.begun[actor] += chunk.rollouts
@@ -86,14 +86,14 @@ class Ledger:
 
     def row(self) -> Callable[..., Row]:
         """Return the row of metrics of this moment; what other parts know is given to it later."""
-        self.exploration_log.evaluated(self.flow.queries)
+        self.exploration_log.evaluated(self.rate_limiter.queries)
         return functools.partial(
             metrics_row,
             queries=self.spent,
             seconds=self.seconds,
             rollouts=sum(self.begun),
             restarts=self.restarts,
-            sgd_steps=self.flow.steps,
+            sgd_steps=self.rate_limiter.steps,
             counted=self.counters.since_last_row(),
             simulator=self._simulator.metrics(),
         )
@@ -102,7 +102,7 @@ class Ledger:
         """Returns the counts."""
         return {
             "seconds": self.seconds,
-            "flow": self.flow.state(),
+            "flow": self.rate_limiter.state(),
             "tally": self.counters.state(),
             "whereabouts": self.exploration_log.state(),
             "best": [] if self.best is None else [self.best.best_score, self.best.best_actions()],
@@ -117,7 +117,7 @@ class Ledger:
     def load(self, state: State) -> None:
         """Takes the counts of an equal run."""
         self._started = time.perf_counter() - state["seconds"]
-        self.flow.load(state["flow"])
+        self.rate_limiter.load(state["flow"])
         self.counters.load(state["tally"])
         self.exploration_log.load(state["whereabouts"])
         if self.best is not None:

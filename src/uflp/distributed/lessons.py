@@ -76,7 +76,7 @@ class Lessons:
         if publish is None:
             enough = self.unpublished + steps >= self._period
             publish = enough and time.monotonic() >= self._next_broadcast
-        queries = self._ledger.flow.queries
+        queries = self._ledger.rate_limiter.queries
         lesson = Lesson(steps, self._taken, queries, observation, publish)
         answer, parameters = self._crew.learner.learn.options(num_returns=2).remote(lesson)
         self._learning, self._to_come = answer, parameters if publish else None
@@ -106,18 +106,18 @@ class Lessons:
             self._faults.lost("the learner", "SGD steps", 0)
         for loss in learned.losses:
             self._ledger.counters.loss(loss)
-        flow = self._ledger.flow
-        before = flow.due
+        limiter = self._ledger.rate_limiter
+        before = limiter.due
         self._taken += len(learned.losses)
         self.unpublished += len(learned.losses)
-        flow.learned(len(learned.losses))
+        limiter.learned(len(learned.losses))
         if self._to_come is not None:
             self.parameters = Parameters(self.parameters.version + 1, self._to_come)
             self.unpublished = 0
             pause = max(_BROADCAST, learned.published / _BANDWIDTH)
             self._next_broadcast = time.monotonic() + pause
         if not learned.losses and before > 0:
-            flow.emptied()
+            limiter.emptied()
         return learned
 
     def state(self) -> State:

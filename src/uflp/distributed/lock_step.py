@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 
 from uflp.distributed.desk import Desk
 from uflp.training.metrics import Row
-from uflp.training.wiring import make_pace
 
 
 def lock_step(desk: Desk, pause: Callable[[], None]) -> Iterator[Row]:
@@ -17,18 +16,16 @@ def lock_step(desk: Desk, pause: Callable[[], None]) -> Iterator[Row]:
         pause: called where the run can be saved.
     """
     loop = desk.settings.loop
-    flow = desk.ledger.flow
-    pace = make_pace(loop)
+    limiter = desk.ledger.rate_limiter
     # Between two queries with these numbers there is nothing but collecting.
     periods = (loop.queries_per_step, loop.eval_period)
     while not desk.spent:
         pause()
         left = loop.queries - desk.ledger.spent
-        chunk = desk.collect_now(min(left, *(one - flow.queries % one for one in periods)))
-        due = pace.steps_due(flow.queries, flow.inserts, flow.steps) if flow.learns else 0
-        if due:
-            desk.learn_now(due, chunk.observation)
-        if flow.queries % loop.eval_period == 0 or desk.spent:
+        chunk = desk.collect_now(min(left, *(one - limiter.queries % one for one in periods)))
+        if limiter.due:
+            desk.learn_now(limiter.due, chunk.observation)
+        if limiter.queries % loop.eval_period == 0 or desk.spent:
             desk.evaluate()
             desk.drain()
             yield from desk.rows()

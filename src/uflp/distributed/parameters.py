@@ -14,7 +14,7 @@ from uflp.agents.compute import configure
 from uflp.randomness import Randomness
 from uflp.replay.transitions import layout_of_row
 from uflp.simulators.base import Simulator
-from uflp.training.compiled_agent import compiled, predict
+from uflp.training.agent_runner import compiled, predict
 from uflp.training.settings import RunSettings
 
 

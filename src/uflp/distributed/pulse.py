@@ -19,18 +19,18 @@ class Pulse:
         self._desk = desk
         self._tell = tell
         self._time = time.monotonic()
-        self._queries = ledger.flow.queries
-        self._steps = ledger.flow.steps
+        self._queries = ledger.rate_limiter.queries
+        self._steps = ledger.rate_limiter.steps
 
     def beat(self) -> None:
         """Tells what has happened since the last time, if that is a second ago."""
         now = time.monotonic()
         if now - self._time < _EVERY:
             return
-        flow, batch = self._ledger.flow, self._desk.settings.loop.learning_batch
-        queries = (flow.queries - self._queries) / (now - self._time)
-        samples = (flow.steps - self._steps) * batch / (now - self._time)
-        self._time, self._queries, self._steps = now, flow.queries, flow.steps
+        limiter, batch = self._ledger.rate_limiter, self._desk.settings.loop.learning_batch
+        queries = (limiter.queries - self._queries) / (now - self._time)
+        samples = (limiter.steps - self._steps) * batch / (now - self._time)
+        self._time, self._queries, self._steps = now, limiter.queries, limiter.steps
         alive, actors = self._desk.alive()
         waits = self._desk.waits_for
         self._tell(

@@ -15,7 +15,6 @@ from uflp import spaces
 from uflp.distributed.crew import Crew
 from uflp.distributed.desk import Desk
 from uflp.distributed.faults import Faults
-from uflp.distributed.flow import Flow
 from uflp.distributed.ledger import Best, Ledger
 from uflp.distributed.lock_step import lock_step
 from uflp.distributed.pulse import Pulse
@@ -24,6 +23,7 @@ from uflp.replay.frames import frames_of, has_frames
 from uflp.state import State
 from uflp.training.counters import BadNumberError
 from uflp.training.metrics import Row
+from uflp.training.rate_limiter import RateLimiter
 from uflp.training.settings import RunSettings
 
 
@@ -56,7 +56,7 @@ class ClusterRun:
         self.spread = {"cluster": cluster.values()}
         self.simulator = settings.simulator.make(settings.seed)
         self.faults = Faults()
-        self._ledger = Ledger(self.simulator, self._flow(), self._cluster.actors)
+        self._ledger = Ledger(self.simulator, self._rate_limiter(), self._cluster.actors)
         self.exploration_log = self._ledger.exploration_log
         self._crew = Crew(settings, self._cluster, self._dictionary())
         self._desk = Desk(settings, self._cluster, self._crew, self._ledger, self.faults)
@@ -89,7 +89,7 @@ class ClusterRun:
     @property
     def queries(self) -> int:
         """Queries so far."""
-        return self._ledger.flow.queries
+        return self._ledger.rate_limiter.queries
 
     @property
     def seconds(self) -> float:
@@ -141,10 +141,10 @@ class ClusterRun:
         self.faults.load(state["faults"])
         self._desk.load(state)
 
-    def _flow(self) -> Flow:
+    def _rate_limiter(self) -> RateLimiter:
         space, actions = self.simulator.observation_space, self.simulator.action_space
         agent = self.settings.learner.make(space, spaces.actions(actions))
-        return self._cluster.flow(self.settings.loop, learns=agent.target != "none")
+        return self._cluster.rate_limiter(self.settings.loop, learns=agent.target != "none")
 
     def _dictionary(self) -> bytes:
         """Returns a frame that others look like, for all who compress them."""

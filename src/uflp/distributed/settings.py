@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from uflp.distributed.flow import Flow
+from uflp.training.rate_limiter import RateLimiter
 from uflp.training.settings import LoopSettings, RunSettings
 from uflp.types import UsageError
 
@@ -64,7 +64,7 @@ class ClusterSettings:
             chunk=self.chunk or chunk,
         )
 
-    def flow(self, loop: LoopSettings, learns: bool = True) -> Flow:
+    def rate_limiter(self, loop: LoopSettings, learns: bool = True) -> RateLimiter:
         """Returns what holds learning and collecting together.
 
         With one chunk under way for each actor, two calls' worth of SGD steps are left to be due:
@@ -72,7 +72,7 @@ class ClusterSettings:
         """
         assert self.chunk is not None
         queries, steps = self.actors * self.chunk, 2 * self.parameter_period
-        return Flow(loop, queries=queries, steps=steps, learns=learns)
+        return RateLimiter(loop, queries=queries, steps=steps, learns=learns)
 
     def at(self, ray: str) -> ClusterSettings:
         """Returns these settings at another address."""

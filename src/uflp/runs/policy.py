@@ -14,7 +14,7 @@ from uflp.randomness import Randomness
 from uflp.runs import state_file
 from uflp.simulators.base import Simulator
 from uflp.state import State
-from uflp.training.compiled_agent import predict
+from uflp.training.agent_runner import predict
 from uflp.training.evaluation import Evaluation, Watch, evaluate
 from uflp.training.settings import RunSettings
 from uflp.types import UsageError

@@ -22,6 +22,7 @@ from uflp.training.counters import BadNumberError, Counters, FiniteCheck, requir
 from uflp.training.evaluation import evaluate, greedy, uniform
 from uflp.training.exploration_log import ExplorationLog
 from uflp.training.metrics import Row, metrics_row
+from uflp.training.rate_limiter import RateLimiter
 from uflp.training.settings import RunSettings
 from uflp.training.warm_start import adopt_history
 from uflp.training.wiring import (
@@ -29,7 +30,6 @@ from uflp.training.wiring import (
     make_actor,
     make_agent_runner,
     make_history,
-    make_pace,
     make_planner,
     make_replay,
     make_rule,
@@ -69,7 +69,7 @@ class Run:
         )
         agent, predict = self.agent_runner.agent, self.agent_runner.predict
         self.accumulator = make_accumulator(settings, agent.target, self.replay, predict)
-        self._pace = make_pace(settings.loop)
+        self._rate_limiter = RateLimiter(settings.loop)
         self._policy = greedy(predict) if agent.target != "none" else uniform(actions)
         self.uncertainty = make_uncertainty(settings, space, actions, self.randomness)
         self.history = make_history(settings, self.simulator, self.uncertainty)
@@ -154,9 +154,12 @@ class Run:
 
     def learn(self) -> None:
         """Run the SGD steps that are due after a query."""
-        for _ in range(self._pace.steps_due(self.queries, self.replay.added, self.sgd_steps)):
+        limiter = self._rate_limiter
+        limiter.inserted(1, self.replay.added - limiter.inserts)
+        for _ in range(limiter.due):
             next_query = None if self.rollout.over else self.queries
             loss = self.agent_runner.learn(self.rollout.observation, next_query)
+            limiter.learned(1)
             require_finite("the loss", loss, self.queries)
             self.counters.loss(loss)
 
@@ -239,6 +242,7 @@ class Run:
         for name, part in self._parts().items():
             part.load(state[name])
         self.rollout.queries = number(state, "queries")
+        self._rate_limiter.resume(self.queries, self.replay.added, self.sgd_steps)
         if isinstance(self.starts, DemonstratedStarts):
             self.starts.begun = self.rollout.rollouts
             if "planner" not in state and not self.rollout.over and self.starts.demonstrating:

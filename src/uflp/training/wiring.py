@@ -18,10 +18,8 @@ from uflp.replay.accumulators import RowStore
 from uflp.replay.frames import has_frames
 from uflp.replay.transfer import FrameOutbox
 from uflp.simulators.base import Simulator
-from uflp.training.agent_runner import AgentRunner
-from uflp.training.compiled_agent import compiled
-from uflp.training.rate_limiter import Pace, SamplesPerInsert, SgdPeriod
-from uflp.training.settings import LoopSettings, RunSettings
+from uflp.training.agent_runner import AgentRunner, compiled
+from uflp.training.settings import RunSettings
 from uflp.types import Transition, UsageError
 from uflp.uncertainty import Uncertainty
 from uflp.uncertainty.base import Predict
@@ -134,13 +132,6 @@ def make_td_error(settings: RunSettings, predict: Predict) -> Callable[[Transiti
         return float(reward + discount * best - values[transition.action])
 
     return td_error
-
-
-def make_pace(loop: LoopSettings) -> Pace:
-    """Makes what says when to learn."""
-    if loop.samples_per_insert is None:
-        return SgdPeriod(loop.queries_per_step, loop.least_replay)
-    return SamplesPerInsert(loop.samples_per_insert, loop.learning_batch, loop.least_replay)
 
 
 def make_agent_runner(
