@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from probes import no_predict
 
-from uflp.planning import search
 from uflp.planning.history import History
+from uflp.planning.rules import uncertainty as search
 from uflp.planning.rules.uncertainty import Bounds, Scan, UncertaintyFirst
 from uflp.types import RunError, Snapshot
 from uflp.uncertainty import Uncertainty
