@@ -226,7 +226,12 @@ def test_a_run_of_before_there_were_rules_and_restart_limits_goes_on(
     assert state is not None
     identity = json.loads(state["identity"])
     del identity["settings"]["rule"], identity["settings"]["restart_limit"]
-    del state["run"]["rollout"]["restarted"]
+    run = state["run"]
+    planner = run.pop("planner")
+    run["tally"]["failures"] = planner["failures"]
+    run["rollout"]["length"] = planner["length"]
+    given = run["rollout"].pop("given")
+    run["rollout"]["action"] = given[0] if given else None
     checkpoints.save({**state, "identity": json.dumps(identity)})
     uflp.resume(cut)
     train(settings, out=tmp_path / "whole")

@@ -71,7 +71,7 @@ def test_samples_per_insert_are_never_off_by_a_step(
 
 
 @pytest.mark.parametrize("pace", [{"sgd_period": 3}, {"samples_per_insert": 50.0}])
-@pytest.mark.parametrize("stop", [3, 10, 11, 25])
+@pytest.mark.parametrize("stop", [3, 10, 11, 12, 25])
 def test_a_resumed_limiter_goes_on_from_the_counts_alone(pace: dict[str, Any], stop: int) -> None:
     due = []
     for resumed in (False, True):
