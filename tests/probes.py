@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import jax.numpy as jnp
@@ -112,6 +112,32 @@ class CorridorSimulator(Simulator):
         self._elapsed = int.from_bytes(data[4:], "little")
         self.calls.append(("restore", self._place))
         return self._observation(), {}
+
+
+class Dice(gymnasium.Env[Any, Any]):
+    """Three throws of a die with 2⁵³ sides an episode; the reward is what comes up.
+
+    Two throws are equal only if the noise of one is that of the other. The state is the number of
+    throws so far, and the action makes no difference.
+
+    Attributes:
+        thrown: what came up, in all copies; of the class, so that no restore takes a throw back.
+    """
+
+    observation_space: Any = gymnasium.spaces.Discrete(4)
+    action_space: Any = gymnasium.spaces.Discrete(2)
+    thrown: ClassVar[list[float]] = []
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.throws = 0
+        return self.throws, {}
+
+    def step(self, action: int) -> Any:
+        self.throws += 1
+        reward = self.np_random.random()
+        self.thrown.append(reward)
+        return self.throws, reward, self.throws == 3, False, {}
 
 
 @dataclass(frozen=True)

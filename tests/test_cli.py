@@ -141,7 +141,7 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
         (["deep-sea", "--set", "batch=-3"], ["batch must be at least 1"]),
         (["deep-sea", "--set", "size=1"], ["size of at least 2"]),
         (["deep-sea", "--set", "epsilon=2"], ["epsilon must lie in [0, 1]"]),
-        (["deep-sea", "--set", "newest=32"], ["newest must lie in [0, 1], not 32"]),
+        (["deep-sea", "--set", "newest=32"], ["recent_fraction must lie in [0, 1], not 32"]),
         (["deep-sea", "--set", "bonus_scale=-1"], ["bonus_scale"]),
         (["deep-sea", "--set", "checkpoint_period=0"], ["checkpoint_period must be at least 1"]),
         (["deep-sea", "--set", "rollout_limit=0"], ["rollout_limit must be at least 1"]),

@@ -41,6 +41,7 @@ def train(
     agent: str | None = None,
     uncertainty: str | None = None,
     access: str = "local",
+    variant: str | None = None,
     seed: int = 0,
     out: str | Path | None = None,
     stop_at_return: float | None = None,
@@ -63,6 +64,7 @@ def train(
         agent: such as `ddqn` or `ddqn-bonus`; the preset's own if None.
         uncertainty: such as `covariance` or `counts`; what preset and agent suggest if None.
         access: `local`, which restarts from saved states, or `online`, which never does.
+        variant: a named set of changes to the preset, such as `tuned`; None changes nothing.
         seed: of all randomness; equal seeds give equal numbers.
         out: the run folder to write; None writes nothing.
         stop_at_return: ends the run at the first evaluation whose mean return reaches it.
@@ -90,6 +92,7 @@ def train(
         agent=agent,
         uncertainty=uncertainty,
         access=access,
+        variant=variant,
         seed=seed,
         overrides=settings,
     )

@@ -212,7 +212,7 @@ def test_a_simulator_that_truncates_is_believed() -> None:
 def test_intrinsic_rewards_are_computed_before_the_visit_is_counted() -> None:
     collection = Collection(Corridor(length=3), intrinsic_scale=2.0)
     first, second = collection.collect(Start()), collection.collect(Start())
-    # Eq. 5 and 8: 2 (n + 1/4)^(-1/2), with n = 0 and then n = 1.
+    # Eq. 5 and 10: 2 (n + 1/4)^(-1/2), with n = 0 and then n = 1.
     assert [step.intrinsic for step in first] == [4.0, 4.0]
     np.testing.assert_allclose([step.intrinsic for step in second], 2 / np.sqrt(1.25))
     assert [step.reward for step in first] == [0.0, 1.0]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from near import Near
+from probes import Dice
 from test_masks import ACTIONS, Turnstiles
 
 from uflp.distributed.collector import Collector
@@ -62,6 +63,22 @@ def test_restarts_only_take_actions_that_the_state_allows(shared):
     assert Turnstiles.forbidden == 0
     assert sum(chunk.counted.dropped for chunk in chunks) == 0
     assert history._part._history.masked == ACTIONS
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_an_actor_that_restarts_samples_the_future_anew(shared):
+    """Noise that replayed would throw again what another actor threw, or the same one before."""
+    settings = resolve(
+        "probes:Dice",
+        agent="random",
+        uncertainty="counts",
+        overrides={"batch": 4, "p_init": 0.0, "checkpoint_period": 1, "queries": 500},
+    )
+    Dice.thrown.clear()
+    _, actors = crew(settings, shared=shared)
+    chunks = [collect(actor, 15, made=made) for made in (0, 15) for actor in actors]
+    assert sum(chunk.restarts for chunk in chunks) >= 19
+    assert len(Dice.thrown) == len(set(Dice.thrown)) == 60
 
 
 def test_pixels_are_read_where_the_snapshots_are_and_only_those_that_were_drawn():

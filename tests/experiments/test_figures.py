@@ -38,10 +38,8 @@ def test_deep_sea_50_has_the_paper_s_runs(tmp_path):
     assert by_agent["pi-bonus"]["discount"] == 1.0 and by_agent["pi-bonus"]["sgd_period"] == 4
     assert by_agent["pi-bonus"]["regularization"] == 0.1
     assert by_agent["ddqn-bonus"]["epsilon"] == 0.1 and by_agent["ddqn"]["epsilon"] == 0.0
-    shares = {agent: values["newest"] for agent, values in by_agent.items()}
-    assert shares == {"boot-ddqn": 0.25, "pi-bonus": 0.25, "ddqn": 0.0, "ddqn-bonus": 0.0}
-    limits = {(j.settings.agent, j.settings.access): j.settings.loop.restart_limit for j in jobs}
-    assert limits.pop(("boot-ddqn", "local")) == 10 and set(limits.values()) == {None}
+    loops = [job.settings.loop for job in jobs]
+    assert {(loop.recent_fraction, loop.restart_limit) for loop in loops} == {(0.0, None)}
 
 
 def test_montezuma_has_the_paper_s_runs(tmp_path):
@@ -79,15 +77,20 @@ def test_four_games_have_the_paper_s_runs(tmp_path):
     }
 
 
-def test_costly_agents_have_fewer_seeds(tmp_path):
-    jobs = FIGURES["swingup-hard"].jobs("laptop", tmp_path)
+def test_costly_agents_have_fewer_seeds_and_values(tmp_path):
+    jobs = FIGURES["deep-sea-50"].jobs("laptop", tmp_path)
     runs = Counter((job.settings.agent, job.settings.access) for job in jobs)
-    assert runs == {
-        ("boot-ddqn", "local"): 3,
-        ("boot-ddqn", "online"): 3,
-        ("ddqn-bonus", "local"): 5,
-        ("ddqn-bonus", "online"): 5,
+    assert runs.pop(("boot-ddqn", "online")) == 5
+    assert len(runs) == 7 and set(runs.values()) == {10}
+    jobs = FIGURES["swingup-p-init"].jobs("laptop", tmp_path)
+    runs = Counter((job.settings.agent, job.settings.loop.p_init) for job in jobs)
+    assert {value: n for (agent, value), n in runs.items() if agent == "boot-ddqn"} == {
+        0.0: 3,
+        0.2: 3,
+        1.0: 3,
     }
+    assert {n for (agent, _), n in runs.items() if agent != "boot-ddqn"} == {5}
+    assert len(runs) == 3 + 2 * 6
 
 
 def test_at_laptop_scale_only_access_differs(tmp_path):
@@ -154,14 +157,14 @@ def run(monkeypatch, *words):
     cli.main()
 
 
-@pytest.mark.parametrize(("scale", "targets"), [("paper", ["100"]), ("laptop", [])])
+@pytest.mark.parametrize(("scale", "targets"), [("paper", ["300"]), ("laptop", [])])
 def test_a_target_is_drawn_among_returns_alone(scale, targets, tmp_path):
-    plan = FIGURES["swingup-hard"]
+    plan = FIGURES["swingup-pi"]
     jobs = plan.jobs(scale, tmp_path)
     fabricate(jobs, lambda settings: settings.loop.queries)
     shown = plan.at(scale)
     (axes,) = curves(shown, gather(shown, jobs)).axes
-    assert [text.get_text() for text in axes.texts if text.get_text() == "100"] == targets
+    assert [text.get_text() for text in axes.texts if text.get_text() == "300"] == targets
 
 
 def test_tables_hold_the_last_evaluations_and_the_highest_scores(tmp_path):
@@ -197,13 +200,13 @@ def test_results_of_the_paper_stand_with_their_lines():
     for name, result in of_local_counts.items():
         (reported,) = FIGURES[name].reported.values()
         assert len(reported) == len(FIGURES[name].lines) == 5
-        assert reported[FIGURES[name].lines.index(("ddqn", "local", "counts"))] == result
+        assert reported[FIGURES[name].lines.index(("ddqn", "local", "counts", None))] == result
     for name in ("eval-dist", "actor-dist"):
         assert {len(results) for results in FIGURES[name].reported.values()} == {3}
         assert FIGURES[name].lines == (
-            ("dist-ddqn", "online", None),
-            ("dist-ddqn", "local", "counts"),
-            ("dist-ddqn", "local", "rnd"),
+            ("dist-ddqn", "online", None, None),
+            ("dist-ddqn", "local", "counts", None),
+            ("dist-ddqn", "local", "rnd", None),
         )
 
 

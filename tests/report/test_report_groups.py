@@ -29,7 +29,7 @@ def test_seeds_make_a_group_in_their_order(make_run: MakeRun, tmp_path: Path) ->
     groups, skipped = grouped(tmp_path)
     assert [[run.seed for run in group.runs] for group in groups] == [[2, 9, 10]]
     assert skipped == []
-    assert groups[0].variant == ""
+    assert groups[0].detail == ""
 
 
 def test_other_settings_are_another_group(make_run: MakeRun, tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_other_settings_are_another_group(make_run: MakeRun, tmp_path: Path) -> 
         make_run(f"{size}", [0.5], size=size)
     groups, _ = grouped(tmp_path)
     # The evaluation period follows from the size, and need not be told.
-    assert [group.variant for group in groups] == ["size=5", "size=10", "size=20"]
+    assert [group.detail for group in groups] == ["size=5", "size=10", "size=20"]
     assert labels(groups) == [f"DDQN, local, size={size}" for size in (5, 10, 20)]
     assert len(set(markers(groups))) == 3
 
@@ -52,7 +52,7 @@ def test_runs_of_before_there_were_rules_group_with_those_of_the_papers_rule(
     make_run("new", [0.5], seed=1)
     make_run("other", [0.5], rule="uniform")
     groups, _ = grouped(tmp_path)
-    assert [(group.variant, len(group.runs)) for group in groups] == [
+    assert [(group.detail, len(group.runs)) for group in groups] == [
         ("rule=uncertainty", 2),
         ("rule=uniform", 1),
     ]
@@ -94,7 +94,7 @@ def test_the_evaluation_period_is_told_where_nothing_else_differs(
 ) -> None:
     make_run("a", [0.5], eval_period=100)
     make_run("b", [0.5], eval_period=50)
-    assert [group.variant for group in grouped(tmp_path)[0]] == [
+    assert [group.detail for group in grouped(tmp_path)[0]] == [
         "eval_period=50",
         "eval_period=100",
     ]

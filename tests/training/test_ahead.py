@@ -46,7 +46,7 @@ def followed(run: Run) -> tuple[list[Transition], list[int | None], list[dict[st
         {"epsilon": 0.2},
         {"agent": "dist-ddqn", "size": 8, "queries": 1500},
         # An evaluation in mid-rollout, and a replay that is overwritten and hands out its newest.
-        {"eval_period": 130, "newest": 0.1, "replay_size": 300},
+        {"eval_period": 130, "recent_fraction": 0.1, "replay_size": 300},
         {"rollout_limit": 9, "restart_limit": 3, "p_init": 0.3},
         {"access": "online", "epsilon": 0.5, "reward_clip": 0.0005, "discount": 0.0},
     ],

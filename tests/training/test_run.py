@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from probes import Corridor, FixedValues, corridor_run
+from probes import Corridor, Dice, FixedValues, corridor_run
 
 import uflp
 from uflp.agents.batches import unpack
@@ -78,6 +78,24 @@ def test_restarts_go_where_the_uncertainty_is() -> None:
     assert run.uncertainty.visits[3:].sum() == run.uncertainty.visits[:, 0].sum() == 0
 
 
+def test_a_restart_samples_the_future_anew() -> None:
+    """Noise that replayed would throw again what was thrown when the snapshot was taken."""
+    Dice.thrown.clear()
+    result = uflp.train(
+        "probes:Dice",
+        agent="random",
+        uncertainty="counts",
+        queries=60,
+        eval_period=60,
+        eval_episodes=1,
+        p_init=0.0,
+        checkpoint_period=1,
+    )
+    assert result.metrics["restarts"][-1] == result.metrics["rollouts"][-1] - 1 >= 19
+    # Three of them are those of the evaluation.
+    assert len(Dice.thrown) == len(set(Dice.thrown)) == 63
+
+
 def test_online_access_has_no_history() -> None:
     run, rows = finished(corridor_run(access="online"))
     assert run.history is None
@@ -125,7 +143,7 @@ def test_a_replay_in_which_learning_could_never_start_is_refused() -> None:
 
 
 def test_each_step_learns_from_as_many_of_the_newest_as_asked_for() -> None:
-    run = Run(corridor_run(newest=0.75))
+    run = Run(corridor_run(recent_fraction=0.75))
     sample, firsts = run.replay.sample, []
 
     def watched(uniforms: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces, wrappers
 from gymnasium.utils.env_checker import check_env
+from probes import Dice
 
 import uflp
 from uflp.collection import RULES
@@ -93,6 +94,22 @@ def test_the_most_uncertain_state_and_action_are_restored() -> None:
     assert env.memory.uncertainty.visits[:4].tolist() == [[1, 2], [1, 2], [1, 2], [1, 0]]
     observation, info = env.reset()
     assert (observation, info["uflp/first_action"]) == (3, 1)
+
+
+@pytest.mark.parametrize("first_action", ["free", "forced"])
+def test_a_restart_samples_the_future_anew(first_action: Any) -> None:
+    """Noise that replayed would throw again what was thrown when the snapshot was taken."""
+    Dice.thrown.clear()
+    env = LocalAccess(
+        Dice(), p_init=0.0, batch=None, checkpoint_period=1, first_action=first_action, seed=0
+    )
+    env.reset(seed=0)
+    while env.restarts < 20:
+        over = False
+        while not over:
+            _, _, over, _, _ = env.step(0)
+        env.reset()
+    assert len(Dice.thrown) == len(set(Dice.thrown)) == env.queries >= 20
 
 
 def test_p_init_decides_how_often() -> None:

@@ -17,6 +17,7 @@ from uflp.cli.options import (
     Settings,
     StopAtReturn,
     UncertaintyName,
+    VariantName,
 )
 from uflp.cli.words import folder_name, make_missing, read_overrides, tell_json, tell_skipped
 
@@ -26,6 +27,7 @@ def compare(
     settings: MoreSettings = None,
     agent: AgentName = None,
     uncertainty: UncertaintyName = None,
+    variant: VariantName = None,
     seeds: Annotated[int, typer.Option(help="seeds of each kind of access")] = 5,
     queries: Queries = None,
     stop_at_return: StopAtReturn = None,
@@ -50,8 +52,7 @@ def compare(
     overrides = read_overrides([*(set_ or []), *(settings or [])], queries=queries)
     if out is None:
         words = [folder_name(preset), agent or "default"]
-        if uncertainty is not None:
-            words.append(uncertainty)
+        words += [word for word in (uncertainty, variant) if word is not None]
         words += [f"{key}={value}".replace("/", "-") for key, value in overrides.items()]
         out = Path("runs") / "compare" / "-".join(words)
     jobs = comparison_jobs(
@@ -60,6 +61,7 @@ def compare(
         seeds=seeds,
         agent=agent,
         uncertainty=uncertainty,
+        variant=variant,
         overrides=overrides,
         stop_at_return=stop_at_return,
     )

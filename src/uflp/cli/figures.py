@@ -8,13 +8,17 @@ from typing import Annotated
 import typer
 
 from uflp.cli.options import (
+    Actors,
     AgentName,
     Force,
+    MoreSettings,
     Preset,
     Queries,
+    Ray,
     Settings,
     StopAtReturn,
     UncertaintyName,
+    VariantName,
 )
 from uflp.cli.words import folder_name, make_missing, read_overrides
 from uflp.types import UsageError
@@ -22,21 +26,30 @@ from uflp.types import UsageError
 
 def figure(
     name: Annotated[str, typer.Argument(metavar="ID", help="see `uflp list figures`")],
+    settings: MoreSettings = None,
     scale: Annotated[
-        str, typer.Option(help="smoke (seconds), laptop (up to an hour), paper (a cluster)")
+        str, typer.Option(help="smoke (seconds), laptop (hours), paper (a cluster)")
     ] = "laptop",
+    variant: VariantName = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="seeds of every line  [default: the scale's]")
+    ] = None,
+    set_: Settings = None,
     out: Annotated[
         Path | None, typer.Option(help="folder  [default: runs/figures/ID-SCALE]")
     ] = None,
+    ray: Ray = None,
+    actors: Actors = None,
 ) -> None:
     """Draw a figure of the paper, or make a table: the runs that are missing come first.
 
     A table keeps its runs where the figure of the same runs does. An interrupted figure goes on
-    where it stopped: call it again.
+    where it stopped: call it again. `provenance.json` beside the picture says how it was made.
 
     Example: `uflp figure deep-sea-50`
     """
-    from uflp.experiments.figures import FIGURES, SCALES
+    from uflp.cli.clusters import cluster_settings
+    from uflp.experiments.figures import FIGURES, SCALES, Changes
     from uflp.registry import unknown
     from uflp.report.figures import write_figure
 
@@ -45,21 +58,27 @@ def figure(
     if scale not in SCALES:
         raise UsageError(unknown("scale", scale, SCALES))
     plan = FIGURES[name]
-    out = out or Path("runs") / "figures" / f"{plan.home or name}-{scale}"
-    jobs = plan.jobs(scale, out / "runs")
+    overrides = read_overrides([*(set_ or []), *(settings or [])])
+    changes = Changes(variant, seeds, overrides, cluster_settings(ray, None, actors=actors))
+    out = out or Path("runs") / "figures" / "-".join([plan.home or name, scale, *changes.words()])
+    jobs = plan.jobs(scale, out / "runs", changes)
     make_missing(jobs)
-    print(write_figure(name, plan.at(scale), jobs, out))
-    print(f"The paper: {plan.claim}.")
+    print(write_figure(name, plan.at(scale), jobs, out, changes.command(name, scale)))
+    if plan.claim:
+        print(f"The paper: {plan.claim}.")
 
 
 def sweep(
     preset: Preset,
+    settings: MoreSettings = None,
+    *,
     vary: Annotated[
         list[str], typer.Option(metavar="KEY=V1,V2,…", help="what to vary; repeatable")
     ],
     agent: AgentName = None,
     uncertainty: UncertaintyName = None,
     access: Annotated[str, typer.Option(help="local or online")] = "local",
+    variant: VariantName = None,
     seeds: Annotated[int, typer.Option(help="seeds of each combination")] = 3,
     queries: Queries = None,
     stop_at_return: StopAtReturn = None,
@@ -81,8 +100,10 @@ def sweep(
     from uflp.experiments.sweep import grid_jobs, parse_vary
     from uflp.report.sweeps import write_ranking
 
-    out = out or Path("runs") / "sweeps" / f"{folder_name(preset)}-{agent or 'default'}-{access}"
-    overrides = read_overrides(set_ or [], queries=queries)
+    if out is None:
+        words = [folder_name(preset), agent or "default", access, *([variant] if variant else [])]
+        out = Path("runs") / "sweeps" / "-".join(words)
+    overrides = read_overrides([*(set_ or []), *(settings or [])], queries=queries)
     jobs = grid_jobs(
         preset,
         parse_vary(vary),
@@ -91,6 +112,7 @@ def sweep(
         agent=agent,
         uncertainty=uncertainty,
         access=access,
+        variant=variant,
         overrides=overrides,
         stop_at_return=stop_at_return,
     )

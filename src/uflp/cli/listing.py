@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
 from uflp.types import UsageError
 
-LISTS = ("presets", "agents", "uncertainties", "rules", "simulators", "figures")
+LISTS = ("presets", "variants", "agents", "uncertainties", "rules", "simulators", "figures")
 
 
 def list_names(
@@ -27,6 +28,7 @@ def list_names(
         raise UsageError(unknown("list", what, LISTS))
     tables = {
         "presets": {name: preset.summary for name, preset in PRESETS.items()},
+        "variants": _variants(PRESETS),
         "agents": {name: agent.summary for name, agent in AGENTS.items()},
         "uncertainties": {name: UNCERTAINTIES.summary(name) for name in UNCERTAINTIES},
         "rules": {name: RULES.summary(name) for name in RULES},
@@ -38,3 +40,17 @@ def list_names(
         width = max(map(len, tables[title]))
         for name, summary in tables[title].items():
             print(f"  {name:<{width}}  {summary}")
+
+
+def _variants(presets: Mapping[str, Any]) -> dict[str, str]:
+    """Returns what each variant changes, a line for each kind of run."""
+    lines = {}
+    for preset_name, preset in presets.items():
+        for name, variant in preset.variants.items():
+            lines[f"{preset_name} --variant {name}"] = variant.summary
+            for rule in variant.rules:
+                access = f", {rule.access} access" if rule.access else ""
+                who = ", ".join((*rule.agents, *rule.uncertainties)) or "all agents"
+                changed = ", ".join(f"{key}={value}" for key, value in rule.values.items())
+                lines[f"  {who}{access}"] = changed
+    return lines

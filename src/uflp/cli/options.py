@@ -14,6 +14,15 @@ AgentName = Annotated[str | None, typer.Option("--agent", help="see `uflp list a
 UncertaintyName = Annotated[
     str | None, typer.Option("--uncertainty", help="see `uflp list uncertainties`")
 ]
+VariantName = Annotated[
+    str | None,
+    typer.Option("--variant", help="changes to the preset, see `uflp list variants`"),
+]
+Ray = Annotated[
+    str | None,
+    typer.Option(help="spread each run: local, auto (this machine's cluster), or HOST:PORT"),
+]
+Actors = Annotated[int | None, typer.Option(help="processes that collect  [default: 2]")]
 Queries = Annotated[
     int | None, typer.Option("--queries", help="budget of simulator steps of a run")
 ]

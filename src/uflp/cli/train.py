@@ -13,14 +13,17 @@ import typer
 
 from uflp.cli.clusters import cluster_settings
 from uflp.cli.options import (
+    Actors,
     AgentName,
     AsJson,
     Force,
     MoreSettings,
     Queries,
+    Ray,
     Settings,
     StopAtReturn,
     UncertaintyName,
+    VariantName,
 )
 from uflp.cli.words import folder_name, read_overrides, sentence, tell_json
 from uflp.types import UsageError
@@ -42,6 +45,7 @@ def train(
     access: Annotated[str, typer.Option(help="local restarts from saved states; online never")] = (
         "local"
     ),
+    variant: VariantName = None,
     seed: Annotated[int | None, typer.Option(help="of all randomness  [default: 0]")] = None,
     seeds: Annotated[int | None, typer.Option(help="train seeds 0 … K-1, one to a core")] = None,
     queries: Queries = None,
@@ -66,11 +70,8 @@ def train(
         float, typer.Option(help="time from one checkpoint of the run to the next")
     ] = 600.0,
     force: Force = False,
-    ray: Annotated[
-        str | None,
-        typer.Option(help="spread the run: local, auto (this machine's cluster), or HOST:PORT"),
-    ] = None,
-    actors: Annotated[int | None, typer.Option(help="processes that collect  [default: 2]")] = None,
+    ray: Ray = None,
+    actors: Actors = None,
     gpu_learner: Annotated[bool, typer.Option(help="let the learner ask Ray for a GPU")] = False,
     shared_counts: Annotated[
         bool | None,
@@ -132,6 +133,7 @@ def train(
         agent=agent,
         uncertainty=uncertainty,
         access=access,
+        variant=variant,
         seed=seed or 0,
         overrides=overrides,
     )
@@ -140,7 +142,8 @@ def train(
 
         require_faithful([resolved])
     if out is None:
-        out = _new_folder(f"{folder_name(resolved.preset)}-{resolved.agent}-{resolved.access}")
+        words = [folder_name(resolved.preset), resolved.agent, resolved.access]
+        out = _new_folder("-".join(words + ([variant] if variant else [])))
     outcome = (
         _train_one(resolved, out, stop_at_return, checkpoint_seconds, cluster)
         if seeds is None

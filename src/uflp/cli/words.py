@@ -58,8 +58,10 @@ def folder_name(preset: str) -> str:
 
 def sentence(summary: dict[str, Any]) -> str:
     """Returns what a run came to, in one line."""
+    keys = ("preset", "agent", "access", "variant")
+    names = [summary[key] for key in keys if summary.get(key) is not None]
     return (
-        f"{summary['preset']}, {summary['agent']}, {summary['access']}, seed {summary['seed']}: "
+        f"{', '.join(names)}, seed {summary['seed']}: "
         f"{_outcome(summary)}; {summary['queries']:,} queries at "
         f"{summary['queries_per_second']:,.0f}/s, in {summary['run_dir']}"
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from uflp.experiments.agents import AGENTS
 from uflp.experiments.jobs import Job
-from uflp.experiments.resolve import resolve
+from uflp.experiments.resolve import UnchangedError, resolve
 from uflp.experiments.seeds import seed_jobs
 from uflp.types import UsageError
 
@@ -23,6 +23,7 @@ def comparison_jobs(
     seeds: int,
     agent: str | None = None,
     uncertainty: str | None = None,
+    variant: str | None = None,
     overrides: Mapping[str, Any] | None = None,
     stop_at_return: float | None = None,
 ) -> list[Job]:
@@ -37,20 +38,27 @@ def comparison_jobs(
         seeds: how many, from 0.
         agent: as in `resolve`.
         uncertainty: as in `resolve`.
+        variant: as in `resolve`; online runs that it does not change are the preset's.
         overrides: as in `resolve`.
         stop_at_return: ends each run at the first evaluation whose mean return reaches it.
     """
     if seeds < 1:
         raise UsageError(f"--seeds must be at least 1, not {seeds}")
     overrides = dict(overrides or {})
-    local = resolve(preset, agent=agent, uncertainty=uncertainty, overrides=overrides)
+    local = resolve(
+        preset, agent=agent, uncertainty=uncertainty, variant=variant, overrides=overrides
+    )
     needed = AGENTS[local.agent].exploration != "greedy"
     names: dict[str, Any] = {
         "agent": agent,
         "uncertainty": uncertainty if needed else None,
         "access": "online",
     }
-    known = resolve(preset, **names).values()
+    try:
+        known = resolve(preset, **names, variant=variant).values()
+        names["variant"] = variant
+    except UnchangedError:
+        known = resolve(preset, **names).values()
     shared = {key: overrides[key] for key in overrides if key in known and key not in _LOCAL}
     online = resolve(preset, **names, overrides=shared)
     return [

@@ -6,13 +6,15 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from uflp.distributed.settings import ClusterSettings
+from uflp.distributed.train import trainer
 from uflp.experiments.recorded import read_object
 from uflp.simulators.verdict import glance
 from uflp.training.checkpoints import move_aside
@@ -29,7 +31,6 @@ from uflp.training.records import (
 )
 from uflp.training.saving import DEFAULT_SECONDS
 from uflp.training.settings import RunSettings
-from uflp.training.train import train
 from uflp.types import RunError, UsageError
 
 
@@ -42,12 +43,14 @@ class Job:
         folder: where it goes.
         stop_at_return: ends the run at the first evaluation whose mean return reaches it.
         checkpoint_seconds: wall-clock time from one checkpoint of the run to the next.
+        cluster: how the run is spread over processes; None for one process.
     """
 
     settings: RunSettings
     folder: Path
     stop_at_return: float | None = None
     checkpoint_seconds: float = DEFAULT_SECONDS
+    cluster: ClusterSettings | None = None
 
     def summary(self) -> dict[str, Any] | None:
         """Returns the outcome of the finished run, None if it is still to be made."""
@@ -66,6 +69,9 @@ class Job:
         for key, value in wanted.items():
             if config.get(key) != value:
                 return f"it was made otherwise: {difference(config.get(key), value, key)}"
+        cluster = None if self.cluster is None else self.cluster.values()
+        if _spread(config.get("cluster")) != _spread(cluster):
+            return "it was made otherwise: it was spread over other processes"
         if read_object(self.folder / SUMMARY) is None or not (self.folder / METRICS).exists():
             return "it was interrupted"
         return None
@@ -73,6 +79,13 @@ class Job:
     def begun(self) -> bool:
         """Returns whether the folder holds part of this very run, so that it can go on."""
         return self.unfinished() == "it was interrupted" and not (self.folder / SUMMARY).exists()
+
+
+def _spread(cluster: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Returns how a run is spread, wherever its cluster is."""
+    if cluster is None:
+        return None
+    return {key: value for key, value in cluster.items() if key != "ray"}
 
 
 class KilledError(RunError):
@@ -106,16 +119,20 @@ def require_faithful(runs: Iterable[RunSettings]) -> None:
 def run_jobs(jobs: Sequence[Job]) -> Iterator[dict[str, Any]]:
     """Makes runs in processes of their own; yields each summary as it comes in.
 
-    A run that was begun goes on from its checkpoint; what else is in a folder is moved aside. A
-    signal lets every process save its run first, and so does the end of this one, even if it is
-    killed.
+    Runs that are spread over a cluster are made here, one after the other. A run that was begun
+    goes on from its checkpoint; what else is in a folder is moved aside. A signal lets every
+    process save its run first, and so does the end of this one, even if it is killed.
 
     Raises:
         KilledError: if a process was killed; the others saved their runs.
     """
+    if any(job.cluster is not None for job in jobs):
+        for job in jobs:
+            yield _train(job)
+        return
     # A forked child would inherit JAX's threads in an unusable state.
     context = multiprocessing.get_context("spawn")
-    workers = max(1, min(len(jobs), os.cpu_count() or 1))
+    workers = max(1, min(len(jobs), len(os.sched_getaffinity(0))))
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool:
         futures = [pool.submit(_run, job) for job in jobs]
         try:
@@ -168,7 +185,7 @@ def _train(job: Job) -> dict[str, Any]:
     if not resume and job.folder.is_dir() and any(job.folder.iterdir()):
         _make_room(job.folder)
     try:
-        return train(
+        return trainer(job.cluster)(
             job.settings,
             out=job.folder,
             stop_at_return=job.stop_at_return,

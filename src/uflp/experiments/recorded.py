@@ -49,6 +49,7 @@ def resolved(config: dict[str, Any], path: Path) -> tuple[RunSettings, float | N
     """
     try:
         names = {key: config[key] for key in ("preset", "agent", "uncertainty", "access", "seed")}
+        names["variant"] = config.get("variant")
         stop_at_return = config["stop_at_return"]
         settings = resolve(**names, overrides=config["settings"])
         values = completed(config, settings)["settings"]

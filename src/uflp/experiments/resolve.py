@@ -18,9 +18,13 @@ from uflp.experiments.presets import Preset, find_preset
 from uflp.registry import unknown
 from uflp.simulators import SIMULATORS
 from uflp.simulators.naming import parse
-from uflp.training.settings import Access, LoopSettings, RunSettings
+from uflp.training.settings import RENAMED, Access, LoopSettings, RunSettings, present_names
 from uflp.types import UsageError
 from uflp.uncertainty import UNCERTAINTIES
+
+
+class UnchangedError(UsageError):
+    """A variant changes nothing for the agent and access that were named."""
 
 
 def resolve(
@@ -29,6 +33,7 @@ def resolve(
     agent: str | None = None,
     uncertainty: str | None = None,
     access: str = "local",
+    variant: str | None = None,
     seed: int = 0,
     overrides: Mapping[str, Any] | None = None,
 ) -> RunSettings:
@@ -39,6 +44,7 @@ def resolve(
         agent: name of an agent; the preset's own if None.
         uncertainty: name of an uncertainty; what preset and agent suggest if None.
         access: `local` or `online`.
+        variant: name of a variant of the preset; None means the preset as it is.
         seed: of all randomness.
         overrides: values by key, taking the place of the preset's; strings are read as values.
     """
@@ -51,7 +57,7 @@ def resolve(
     access = typing.cast(Access, access)
     if seed < 0:
         raise UsageError(f"seed must not be negative, not {seed}")
-    overrides = overrides or {}
+    overrides = _renamed(overrides or {})
     rule_name = str(overrides.get("rule", LoopSettings.rule))
     rule = RULES[rule_name]
     if access == "online" and rule_name != LoopSettings.rule:
@@ -82,6 +88,8 @@ def resolve(
         if some.matches(agent, uncertainty, access):
             values |= some.values
     values |= named.values
+    if variant is not None:
+        values |= _variant_values(preset, chosen, variant, agent, uncertainty, access)
     if access == "online":
         values["p_init"] = 1.0
     overrides = _read(parts, overrides)
@@ -98,6 +106,7 @@ def resolve(
         agent=agent,
         uncertainty_name=uncertainty,
         access=access,
+        variant=variant,
         seed=seed,
         exploration=named.exploration,
         simulator=simulator,
@@ -118,6 +127,31 @@ def _chosen(preset: str) -> tuple[Preset, Any, dict[str, Any]]:
     if ":" in preset:
         return found, *parse(preset)
     return found, SIMULATORS[found.simulator], {}
+
+
+def _renamed(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return overrides under the names that their keys have now."""
+    for old, new in RENAMED.items():
+        if old in overrides and new in overrides:
+            raise UsageError(f"{old} is the old name of {new}: set one of the two")
+    return present_names(overrides)
+
+
+def _variant_values(
+    preset: str, chosen: Preset, variant: str, agent: str, uncertainty: str | None, access: Access
+) -> dict[str, Any]:
+    """Return what a variant changes; an error if it changes nothing here."""
+    if not chosen.variants:
+        raise UsageError(f"{preset} has no variants: leave out {variant!r}")
+    if variant not in chosen.variants:
+        raise UsageError(unknown("variant", variant, chosen.variants))
+    values = chosen.variants[variant].values(agent, uncertainty, access)
+    if not values:
+        raise UnchangedError(
+            f"the variant {variant} of {preset} changes nothing for {agent} with {access} access: "
+            "leave it out, or see `uflp list variants`"
+        )
+    return values
 
 
 def _make(part: Any, values: Mapping[str, Any]) -> Any:

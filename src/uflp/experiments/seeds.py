@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.jobs import Job, run_jobs
 from uflp.experiments.recorded import read_object, resolved
 from uflp.training.records import SUMMARY, claim, described, write_json
@@ -87,6 +88,7 @@ def seed_jobs(
     out: Path,
     stop_at_return: float | None,
     checkpoint_seconds: float = DEFAULT_SECONDS,
+    cluster: ClusterSettings | None = None,
 ) -> list[Job]:
     """Returns one job a seed."""
     return [
@@ -95,6 +97,7 @@ def seed_jobs(
             out / f"seed-{seed}",
             stop_at_return,
             checkpoint_seconds,
+            cluster,
         )
         for seed in seeds
     ]

@@ -23,6 +23,7 @@ def grid_jobs(
     agent: str | None = None,
     uncertainty: str | None = None,
     access: str = "local",
+    variant: str | None = None,
     overrides: Mapping[str, Any] | None = None,
     stop_at_return: float | None = None,
 ) -> list[Job]:
@@ -36,6 +37,7 @@ def grid_jobs(
         agent: see `resolve`.
         uncertainty: see `resolve`.
         access: see `resolve`.
+        variant: see `resolve`.
         overrides: settings that all combinations share.
         stop_at_return: see `train`.
     """
@@ -55,6 +57,7 @@ def grid_jobs(
             agent=agent,
             uncertainty=uncertainty,
             access=access,
+            variant=variant,
             overrides={**(overrides or {}), **point},
         )
         # A slash would make folders below each other, of which only the last has a name.

@@ -9,7 +9,7 @@ from typing import Any
 from uflp.report.groups import Group
 from uflp.report.words import NONE
 
-_NAMES = ("preset", "agent", "uncertainty", "access")
+_NAMES = ("preset", "agent", "uncertainty", "access", "variant")
 
 
 def common_settings(groups: Sequence[Group]) -> dict[str, str]:

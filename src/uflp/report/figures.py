@@ -11,6 +11,7 @@ from uflp.experiments.figures import Figure as Plan
 from uflp.experiments.jobs import Job
 from uflp.report import pictures, scores
 from uflp.report.curves import render, style
+from uflp.report.provenance import PROVENANCE, of_runs, with_entry
 from uflp.report.runs import RETURN
 from uflp.report.series import Series, gather
 from uflp.report.writing import KINDS, write_files
@@ -19,14 +20,15 @@ _PICTURES = {"curves": pictures.curves, "auc": pictures.auc, "scaling": pictures
 _TABLES = {"finals": scores.finals, "maxima": scores.maxima}
 
 
-def write_figure(name: str, plan: Plan, jobs: Sequence[Job], out: Path) -> Path:
-    """Writes a picture as PNG and SVG, or a table as Markdown, and its numbers as CSV.
+def write_figure(name: str, plan: Plan, jobs: Sequence[Job], out: Path, command: str) -> Path:
+    """Writes a picture as PNG and SVG, or a table as Markdown; its numbers as CSV; how it was made.
 
     Args:
         name: of the figure, and of the files.
         plan: what it shows.
         jobs: its runs, all finished.
         out: folder to write to.
+        command: what made the runs.
 
     Returns:
         The PNG, or the Markdown page.
@@ -42,6 +44,7 @@ def write_figure(name: str, plan: Plan, jobs: Sequence[Job], out: Path) -> Path:
         files = {out / f"{name}.{kind}": render(picture, kind) for kind in KINDS}
         shown, numbers = out / f"{name}.png", evaluations(plan, series)
     files[out / f"{name}.csv"] = numbers.encode()
+    files[out / PROVENANCE] = with_entry(out / PROVENANCE, name, of_runs(command, jobs))
     write_files(files, shown)
     return shown
 
@@ -55,10 +58,12 @@ def evaluations(plan: Plan, series: Sequence[Series]) -> str:
     columns += [name for name in ("cells", "max_screen_score") if name in first.metrics]
     several = len(plan.presets) > 1
     preset = ["preset"] if several else []
-    writer.writerow([*preset, "agent", "uncertainty", "access", *plan.keys, "seed", *columns])
+    writer.writerow(
+        [*preset, "agent", "uncertainty", "access", "variant", *plan.keys, "seed", *columns]
+    )
     for values, group in series:
         swept = ["all" if value is None else value for value in values]
-        names = [group.agent, group.uncertainty or "", group.access, *swept]
+        names = [group.agent, group.uncertainty or "", group.access, group.variant or "", *swept]
         for run in group.runs:
             told = [*([group.preset] if several else []), *names, run.seed]
             for queries, value, *counts in zip(*(run.metrics[c] for c in columns), strict=True):

@@ -24,7 +24,8 @@ class Group:
         agent: name of the agent.
         uncertainty: name of the uncertainty, or None.
         access: `online` or `local`.
-        variant: the settings that tell it from other groups with the same names, such as
+        variant: name of the preset's variant, None for the preset as it is.
+        detail: the settings that tell it from other groups with the same names, such as
             `size=20`; empty where the names are enough.
         runs: one a seed, by seed.
     """
@@ -33,7 +34,8 @@ class Group:
     agent: str
     uncertainty: str | None
     access: str
-    variant: str
+    variant: str | None
+    detail: str
     runs: tuple[RunRecord, ...]
 
     def curves(self, column: str = RETURN) -> list[Curve]:
@@ -55,9 +57,9 @@ def group_runs(runs: Sequence[RunRecord]) -> tuple[list[Group], list[Skipped]]:
     skipped: list[Skipped] = []
     for same_names in _partition(runs, _names):
         by_settings = _partition(same_names, lambda run: _text(run.settings))
-        variants = _variants([part[0] for part in by_settings])
-        pairs = zip(variants, by_settings, strict=True)
-        for variant, part in sorted(pairs, key=lambda pair: _natural(pair[0])):
+        details = _details([part[0] for part in by_settings])
+        pairs = zip(details, by_settings, strict=True)
+        for detail, part in sorted(pairs, key=lambda pair: _natural(pair[0])):
             kept = []
             for same_seed in _partition(part, lambda run: run.seed):
                 best = max(same_seed, key=lambda run: run.queries)
@@ -74,7 +76,8 @@ def group_runs(runs: Sequence[RunRecord]) -> tuple[list[Group], list[Skipped]]:
                     first.agent,
                     first.uncertainty,
                     first.access,
-                    variant,
+                    first.variant,
+                    detail,
                     tuple(kept),
                 )
             )
@@ -88,12 +91,12 @@ def _partition(runs: Sequence[RunRecord], key: Callable[[RunRecord], Any]) -> li
     return [parts[name] for name in sorted(parts)]
 
 
-def _names(run: RunRecord) -> tuple[str, str, str, str]:
+def _names(run: RunRecord) -> tuple[str, str, str, str, str]:
     # Access before uncertainty, so that local and online stand together.
-    return run.preset, run.agent, run.access, run.uncertainty or ""
+    return run.preset, run.agent, run.variant or "", run.access, run.uncertainty or ""
 
 
-def _variants(runs: Sequence[RunRecord]) -> list[str]:
+def _details(runs: Sequence[RunRecord]) -> list[str]:
     """Returns, for one run of each group, the settings that set it apart from the others."""
     keys = dict.fromkeys(key for run in runs for key in run.settings)
     differing = [
@@ -101,13 +104,13 @@ def _variants(runs: Sequence[RunRecord]) -> list[str]:
     ]
     telling = [key for key in differing if key not in _MEASURING]
     for chosen in (telling, differing):
-        variants = [
+        details = [
             ", ".join(f"{key}={_word(run.settings.get(key, 'unset'))}" for key in chosen)
             for run in runs
         ]
-        if len(set(variants)) == len(runs):
+        if len(set(details)) == len(runs):
             break
-    return variants
+    return details
 
 
 def _natural(text: str) -> list[tuple[float, str]]:

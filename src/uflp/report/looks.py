@@ -55,14 +55,14 @@ _MARKERS = (None, "o", "s", "^", "D", "v", "P", "X")
 def labels(groups: Sequence[Group]) -> list[str]:
     """Returns names such as `DDQN, local`, with no more than it takes to tell groups apart."""
     found: dict[str, set[str | None]] = {}
-    names = [f"{label_of(group.agent)}, {group.access}" for group in groups]
+    names = [f"{label_of(group.agent, group.variant)}, {group.access}" for group in groups]
     for name, group in zip(names, groups, strict=True):
         found.setdefault(name, set()).add(group.uncertainty)
     told = [
         [
             name,
             *([group.uncertainty or "no uncertainty"] if len(found[name]) > 1 else []),
-            *([group.variant] if group.variant else []),
+            *([group.detail] if group.detail else []),
         ]
         for name, group in zip(names, groups, strict=True)
     ]
@@ -77,9 +77,10 @@ def short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.6g}"
 
 
-def label_of(agent: str) -> str:
-    """Returns an agent's name as the paper writes it."""
-    return LOOKS[agent].label if agent in LOOKS else agent
+def label_of(agent: str, variant: str | None = None) -> str:
+    """Returns an agent's name as the paper writes it, and the variant where there is one."""
+    label = LOOKS[agent].label if agent in LOOKS else agent
+    return label if variant is None else f"{label} {variant}"
 
 
 def title_of(preset: str) -> str:

@@ -16,7 +16,7 @@ HEADING = "# Report of runs"
 """The first line of every report, by which an older one is recognised."""
 
 _COLUMNS = (
-    *("preset", "agent", "uncertainty", "access", "settings", "seeds", "queries"),
+    *("preset", "agent", "uncertainty", "access", "variant", "settings", "seeds", "queries"),
     *("final return", "best", "queries to target", "normalised AUC", "positive rewards"),
     "queries/s",
 )
@@ -68,12 +68,13 @@ def page(
 
 
 def table(groups: Sequence[Group]) -> str:
-    """Returns a Markdown table, one row a group; `settings` appears only where it tells."""
+    """Returns a Markdown table, one row a group, without columns that tell nothing."""
     rows = [_row(group) for group in groups]
     shown = [
         n
         for n, column in enumerate(_COLUMNS)
-        if column != "settings" or any(group.variant for group in groups)
+        if (column != "settings" or any(group.detail for group in groups))
+        and (column != "variant" or any(group.variant for group in groups))
     ]
     lines = [
         [_COLUMNS[n] for n in shown],
@@ -86,7 +87,7 @@ def table(groups: Sequence[Group]) -> str:
 def _told(groups: Sequence[Group]) -> list[str]:
     """Returns the verdict on the groups of a preset, and the numbers of each comparison."""
     told = [
-        f"{_plain(label_of(one.local.agent))}: {_plain(sentences)}"
+        f"{_plain(label_of(one.local.agent, one.local.variant))}: {_plain(sentences)}"
         for one in compare(groups)
         for sentences in (one.numbers, one.found)
         if sentences
@@ -102,6 +103,7 @@ def _row(group: Group) -> list[str]:
         _plain(group.uncertainty or words.NONE),
         group.access,
         _plain(group.variant or words.NONE),
+        _plain(group.detail or words.NONE),
         outcome.seeds_words,
         words.span(outcome.queries),
         outcome.final_words,

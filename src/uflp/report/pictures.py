@@ -57,7 +57,7 @@ def _panels(plan: Plan, groups: Sequence[Group]) -> Figure:
     by_agent = plan.panels == "agent"
     parts: dict[str, list[Group]] = {}
     for group in groups:
-        title = label_of(group.agent) if by_agent else title_of(group.preset)
+        title = label_of(group.agent, group.variant) if by_agent else title_of(group.preset)
         parts.setdefault(title, []).append(group)
     picture = new_figure((2 * SIZE[0] * 0.75, 2 * SIZE[1] * 0.72))
     grid = picture.subplots(2, 2, sharex=by_agent, sharey=by_agent).ravel()
@@ -76,7 +76,7 @@ def _panels(plan: Plan, groups: Sequence[Group]) -> Figure:
         if by_agent:
             axes.label_outer()
             for handle, group in zip(handles, members, strict=True):
-                handle.set_label(group.variant)
+                handle.set_label(group.detail)
     # One legend does for all panels: they show the same lines in the same colours.
     add_legend(picture, handles, "outside lower center")
     picture.suptitle(plan.title, x=0.01, ha="left", fontweight="bold")
@@ -90,17 +90,18 @@ def auc(plan: Plan, series: Sequence[Series]) -> Figure:
     picture = new_figure(SIZE)
     axes = picture.add_subplot()
     first, *others = plan.keys
-    drawn: dict[tuple[str, tuple[Any, ...]], list[Series]] = {}
+    drawn: dict[tuple[str, str | None, tuple[Any, ...]], list[Series]] = {}
     for one in series:
-        drawn.setdefault((one.group.agent, one.values[1:]), []).append(one)
+        names = (one.group.agent, one.group.variant, one.values[1:])
+        drawn.setdefault(names, []).append(one)
     own = colours_of(line.agent for line in plan.lines)
     shades = scale_colours(len(drawn))
     handles = []
-    for ((agent, values), members), shade in zip(drawn.items(), shades, strict=True):
+    for ((agent, variant, values), members), shade in zip(drawn.items(), shades, strict=True):
         areas = [[_area(run, plan.measure) for run in one.group.runs] for one in members]
         x = [one.values[0] for one in members]
         colour = shade if others else own[agent]
-        label = told(dict(zip(others, values, strict=True))) if others else label_of(agent)
+        label = told(dict(zip(others, values, strict=True))) if others else label_of(agent, variant)
         _draw_areas(axes, x, areas, colour)
         handles.append(Line2D([], [], marker="o", color=colour, label=label))
     axes.set_xlabel(first)
@@ -143,7 +144,7 @@ def scaling(plan: Plan, series: Sequence[Series]) -> Figure:
 
     picture = new_figure(SIZE)
     axes = picture.add_subplot()
-    (agent,) = {line.agent for line in plan.lines}
+    ((agent, variant),) = {(one.group.agent, one.group.variant) for one in series}
     colour = colours_of([agent])[agent]
     sizes = np.array([one.values[0] for one in series], float)
     needed = [[_needed(run) for run in one.group.runs] for one in series]
@@ -166,7 +167,7 @@ def scaling(plan: Plan, series: Sequence[Series]) -> Figure:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     axes.set_xlabel("size N")
     axes.set_ylabel("queries to the target return")
-    axes.set_title(f"{plan.title} ({label_of(agent)})", loc="left", fontweight="bold")
+    axes.set_title(f"{plan.title} ({label_of(agent, variant)})", loc="left", fontweight="bold")
     tidy(axes)
     axes.legend(frameon=False)
     return picture

@@ -24,7 +24,7 @@ from uflp.report.statistics import Curve, normalised_auc
 from uflp.simulators import SIMULATORS
 from uflp.simulators.naming import parse
 from uflp.training.records import CONFIG, METRICS, SUMMARY, as_json
-from uflp.training.settings import LoopSettings, defaults_of
+from uflp.training.settings import LoopSettings, defaults_of, present_names
 from uflp.types import UsageError
 from uflp.uncertainty import UNCERTAINTIES
 
@@ -54,6 +54,7 @@ class RunRecord:
         agent: name of the agent.
         uncertainty: name of the uncertainty, None where the run needed none.
         access: `online` or `local`.
+        variant: name of the preset's variant, None for the preset as it is.
         seed: of all randomness.
         settings: every resolved setting by its key.
         metrics: the columns of `metrics.csv`, float64 [rows] each; an empty cell is NaN.
@@ -65,6 +66,7 @@ class RunRecord:
     agent: str
     uncertainty: str | None
     access: str
+    variant: str | None
     seed: int
     settings: Mapping[str, Any]
     metrics: Mapping[str, np.ndarray]
@@ -173,8 +175,9 @@ def _read_run(path: Path, skipped: list[Skipped]) -> RunRecord:
         except _DamageError as damage:
             skipped.append(Skipped(path / SUMMARY, f"{damage}; the run counts as unfinished"))
     names = {key: config[key] for key in ("preset", "agent", "uncertainty", "access", "seed")}
+    names["variant"] = config.get("variant")
     # Older runs lack settings that came later, and did what these have as their defaults.
-    settings = defaults_of(LoopSettings) | config["settings"]
+    settings = defaults_of(LoopSettings) | present_names(config["settings"])
     return RunRecord(path, **names, settings=settings, metrics=metrics, summary=summary)
 
 
@@ -195,7 +198,7 @@ def _completed(runs: Sequence[RunRecord]) -> list[RunRecord]:
 
 
 def _kind(run: RunRecord) -> tuple[Any, ...]:
-    return run.preset, run.agent, run.uncertainty, run.access
+    return run.preset, run.agent, run.uncertainty, run.access, run.variant
 
 
 def _parts(run: RunRecord) -> list[Any]:
@@ -235,6 +238,7 @@ def _read_config(path: Path) -> dict[str, Any]:
         and _is_name(config.get("agent"))
         and ("uncertainty" in config and _is_name(config["uncertainty"] or "none"))
         and config.get("access") in ("local", "online")
+        and _is_name(config.get("variant") or "none")
         and type(config.get("seed")) is int
     )
     if not named or type(budget) is not int or not 1 <= budget < 2**53:

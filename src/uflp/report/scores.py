@@ -77,9 +77,18 @@ def _tables(plan: Plan, series: Sequence[Series], cells: Cells, note: str) -> tu
         shown, numbers = cells(group)
         paper = plan.reported[group.preset][number % len(plan.lines)]
         scores = dict(plan.known.get(group.preset, ()))
-        names = [group.agent, group.access, group.uncertainty or ""]
+        names = [group.agent, group.access, group.uncertainty or "", group.variant or ""]
         if number == 0:
-            columns = ["preset", "agent", "access", "uncertainty", "seeds", *numbers, "paper"]
+            columns = [
+                "preset",
+                "agent",
+                "access",
+                "uncertainty",
+                "variant",
+                "seeds",
+                *numbers,
+                "paper",
+            ]
             writer.writerow([*columns, *known])
         writer.writerow(
             [group.preset, *names, len(group.runs)]
@@ -87,7 +96,12 @@ def _tables(plan: Plan, series: Sequence[Series], cells: Cells, note: str) -> tu
             + [paper, *(f"{scores[label]:g}" if label in scores else "" for label in known)]
         )
         page.append(
-            [title_of(group.preset), label_of(group.agent), *names[1:], str(len(group.runs))]
+            [
+                title_of(group.preset),
+                label_of(group.agent, group.variant),
+                *names[1:3],
+                str(len(group.runs)),
+            ]
             + [shown, paper]
             + [words.count(scores[label]) if label in scores else words.NONE for label in known]
         )

@@ -59,7 +59,8 @@ def section(
 def _card(comparison: Comparison, *, tell: bool) -> str:
     agent = comparison.local.agent
     colour = variable(colours_of([agent])[agent])
-    variant = comparison.local.variant
+    label = escape(label_of(agent, comparison.local.variant))
+    detail = escape(comparison.local.detail)
     improvement = comparison.improvement
     facts = ""
     if comparison.known:
@@ -76,7 +77,7 @@ def _card(comparison: Comparison, *, tell: bool) -> str:
 {_meter(improvement)}
 {rows}</dl>"""
     return f"""<article class="card" style="--accent: var({colour})">
-<h3>{escape(label_of(agent))}{f" <small>{escape(variant)}</small>" if variant else ""}</h3>
+<h3>{label}{f" <small>{detail}</small>" if detail else ""}</h3>
 {f"<p>{escape(comparison.sentence)}</p>" if tell else ""}
 {facts}
 {f"<p>{escape(comparison.significance)}</p>" if comparison.significance else ""}
@@ -171,7 +172,7 @@ def _panels(groups: Sequence[Group]) -> dict[str, list[Group]]:
         return {"": list(groups)}
     panels: dict[str, list[Group]] = {}
     for group in groups:
-        panels.setdefault(label_of(group.agent), []).append(group)
+        panels.setdefault(label_of(group.agent, group.variant), []).append(group)
     return panels
 
 

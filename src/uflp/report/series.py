@@ -10,7 +10,7 @@ from uflp.experiments.jobs import Job
 from uflp.report.groups import Group
 from uflp.report.runs import RunRecord, read_runs
 
-_Names = tuple[str, str, str | None, str]
+_Names = tuple[str, str, str | None, str, str | None]
 _SHORT = {"batch": "B", "size": "N"}
 
 
@@ -33,7 +33,13 @@ def gather(plan: Plan, jobs: Sequence[Job]) -> list[Series]:
     grouped: dict[tuple[_Names, tuple[Any, ...]], list[RunRecord]] = {}
     for job in jobs:
         settings, values = job.settings, job.settings.values()
-        names = (settings.preset, settings.agent, settings.uncertainty_name, settings.access)
+        names = (
+            settings.preset,
+            settings.agent,
+            settings.uncertainty_name,
+            settings.access,
+            settings.variant,
+        )
         swept = tuple(values[key] for key in plan.keys)
         grouped.setdefault((names, swept), []).append(by_path[job.folder.resolve()])
     return [

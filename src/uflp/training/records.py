@@ -18,7 +18,7 @@ from uflp.files import TEMPORARY, replacing
 from uflp.training.events import EventFile
 from uflp.training.lock import LOCK, Lock
 from uflp.training.origin import origin
-from uflp.training.settings import RunSettings
+from uflp.training.settings import RunSettings, present_names
 from uflp.training.state_file import sync_folder
 from uflp.training.trainable import Descent, Row
 from uflp.types import RunError, UsageError
@@ -170,13 +170,15 @@ def described(settings: RunSettings, stop_at_return: float | None) -> dict[str, 
 def completed(config: dict[str, Any], settings: RunSettings) -> dict[str, Any]:
     """Returns a run's record with the settings that did not exist yet when it was written.
 
-    They have the default values of their settings classes, which stand for what was done before.
+    They have the default values of their settings classes, which stand for what was done before;
+    settings that were renamed since have their present names.
 
     Args:
         config: the record.
         settings: of the same run, or of one that it may be the record of.
     """
-    return {**config, "settings": as_json(settings.defaults()) | config["settings"]}
+    values = as_json(settings.defaults()) | present_names(config["settings"])
+    return {"variant": None, **config, "settings": values}
 
 
 def as_json(value: Any) -> Any:

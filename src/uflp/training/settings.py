@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field
 from typing import Any, Literal
 
@@ -12,6 +13,9 @@ from uflp.types import UsageError
 
 Access = Literal["online", "local"]
 Exploration = Literal["greedy", "bonus", "intrinsic"]
+
+RENAMED = {"newest": "recent_fraction"}
+"""Present names of settings by the names they had before, which files and scripts may still use."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,8 @@ class LoopSettings:
         replay_size: transitions that the replay holds.
         min_replay: transitions before learning starts; None means one learning batch.
         learning_batch: transitions in an SGD step.
-        newest: share of those that are the newest ones, the others being drawn from all. An
-            ensemble is as unsure of a new transition as before until it has learned from it.
+        recent_fraction: fraction of the learning batch that is the most recent transitions; the
+            rest is drawn uniformly from the whole replay.
         sgd_period: queries between two SGD steps; None means 1, or leaves it to the next.
         samples_per_insert: transitions sampled for each one that comes in; takes the place of
             `sgd_period`.
@@ -74,7 +78,7 @@ class LoopSettings:
     replay_size: int = 1_000_000
     min_replay: int | None = None
     learning_batch: int = 128
-    newest: float = 0.0
+    recent_fraction: float = 0.0
     sgd_period: int | None = None
     samples_per_insert: float | None = None
     discount: float = 0.99
@@ -90,7 +94,7 @@ class LoopSettings:
     target_return: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("p_init", "epsilon", "discount", "repeat_probability", "newest"):
+        for name in ("p_init", "epsilon", "discount", "repeat_probability", "recent_fraction"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"{name} must lie in [0, 1], not {getattr(self, name)}")
         for name in (
@@ -131,9 +135,9 @@ class LoopSettings:
         return self.min_replay or self.learning_batch
 
     @property
-    def newest_rows(self) -> int:
-        """How many of the newest transitions an SGD step learns from."""
-        return round(self.newest * self.learning_batch)
+    def recent_rows(self) -> int:
+        """Number of the most recent transitions in each learning batch."""
+        return round(self.recent_fraction * self.learning_batch)
 
     @property
     def queries_per_step(self) -> int:
@@ -157,6 +161,7 @@ class RunSettings:
         uncertainty: settings whose `make(space, actions, seed)` gives an uncertainty, or None.
         loop: all the rest.
         rule: settings whose `make(sources)` gives the restart rule that `loop` names.
+        variant: name of the preset's variant, for the record; None for the preset as it is.
     """
 
     preset: str
@@ -170,6 +175,7 @@ class RunSettings:
     uncertainty: Any | None
     loop: LoopSettings
     rule: RuleSettings = field(default_factory=MostUncertain)
+    variant: str | None = None
 
     def names(self) -> dict[str, Any]:
         """Returns the names that identify the run."""
@@ -178,6 +184,7 @@ class RunSettings:
             "agent": self.agent,
             "uncertainty": self.uncertainty_name,
             "access": self.access,
+            "variant": self.variant,
             "seed": self.seed,
         }
 
@@ -194,6 +201,11 @@ class RunSettings:
     def _parts(self) -> list[Any]:
         parts = [self.loop, self.simulator, self.learner, self.uncertainty, self.rule]
         return [part for part in parts if part is not None]
+
+
+def present_names(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings under the names that they have now."""
+    return {RENAMED.get(key, key): value for key, value in settings.items()}
 
 
 def defaults_of(*parts: Any) -> dict[str, Any]:

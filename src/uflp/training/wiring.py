@@ -50,8 +50,8 @@ def make_replay(
     loop = settings.loop
     capacity = -(-min(loop.replay_size, loop.queries) // shards)
     if has_frames(space):
-        return FrameReplay(space, capacity, masked, loop.newest_rows, dictionary)
-    return Replay(space, capacity, masked, loop.newest_rows)
+        return FrameReplay(space, capacity, masked, loop.recent_rows, dictionary)
+    return Replay(space, capacity, masked, loop.recent_rows)
 
 
 def make_uncertainty(

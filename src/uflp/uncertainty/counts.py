@@ -1,4 +1,4 @@
-"""Visit counts: u(s, a) = (n(s, a) + λ)^(-1/2), Eq. 8 of the paper."""
+"""Visit counts: u(s, a) = (n(s, a) + λ)^(-1/2), Eq. 10 of the paper."""
 
 from __future__ import annotations
 

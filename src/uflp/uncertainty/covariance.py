@@ -1,4 +1,4 @@
-"""Feature covariance: u(s, a) = (φᵀΦ⁻¹φ)^(1/2), Eq. 7 of the paper.
+"""Feature covariance: u(s, a) = (φᵀΦ⁻¹φ)^(1/2), Eq. 9 of the paper.
 
 With φ(s, a) = ψ(s) ⊗ e_a the matrix Φ falls into one block an action, each seeing only the states
 in which that action was taken.

@@ -1,4 +1,4 @@
-"""Disagreement of an ensemble: u(s, a) = standard deviation over members, Eq. 6 of the paper."""
+"""Disagreement of an ensemble: u(s, a) = standard deviation over members, Eq. 8 of the paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random network distillation: u(s) = ‖f̂(s) − f(s)‖² / k, Eq. 9 of the paper over k.
+"""Random network distillation: u(s) = ‖f̂(s) − f(s)‖² / k, Eq. 11 of the paper over k.
 
 Divided by the number of outputs, so that the width of a network is no matter to the size of an
 intrinsic reward; no restart hangs on it.

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from uflp.experiments.figures.atari import ATARI_FIGURES
 from uflp.experiments.figures.deep_sea import DEEP_SEA_FIGURES
-from uflp.experiments.figures.plan import SCALES, Figure, Known, Line
+from uflp.experiments.figures.plan import SCALES, Changes, Figure, Known, Line
 from uflp.experiments.figures.swingup import SWINGUP_FIGURES
 
-__all__ = ["FIGURES", "SCALES", "Figure", "Known", "Line"]
+__all__ = ["FIGURES", "SCALES", "Changes", "Figure", "Known", "Line"]
 
 FIGURES: Mapping[str, Figure] = {**DEEP_SEA_FIGURES, **SWINGUP_FIGURES, **ATARI_FIGURES}

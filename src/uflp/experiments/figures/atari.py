@@ -28,13 +28,11 @@ _DIST_AGENTS = (
     *(Line("dist-ddqn", "local", name) for name in _UNCERTAINTIES),
 )
 
+_SHORT_EPISODES = {"queries": 60, "eval_period": 30, "max_frames": 80, "rollout_limit": 12}
 _SMOKE = Scale(
     1,
     {
-        "queries": 60,
-        "eval_period": 30,
-        "max_frames": 80,
-        "rollout_limit": 12,
+        **_SHORT_EPISODES,
         "hidden": (8,),
         "learning_batch": 2,
         "min_replay": 6,
@@ -53,10 +51,7 @@ _LAPTOP_VALUES = {
     "target_period": 100,
     "epsilon": 0.1,
 }
-_LAPTOP_DIST_VALUES = {
-    **_LAPTOP_VALUES,
-    "queries": 100_000,
-}
+_LAPTOP_DIST_VALUES = _LAPTOP_VALUES | {"queries": 200_000}
 _PAPER = Scale(5, {})
 _DDQN_SCALES = scales(_SMOKE, Scale(2, _LAPTOP_VALUES), _PAPER)
 _DIST_SCALES = scales(_SMOKE, Scale(1, _LAPTOP_DIST_VALUES), _PAPER)
@@ -106,13 +101,26 @@ ATARI_FIGURES: Mapping[str, Figure] = {
         scales=scales(
             smoke=Scale(1, _SMOKE.values, sweep={"p_init": (0.0, 0.2), "batch": (1, 8)}),
             laptop=Scale(
-                2,
-                {"queries": 100_000, "eval_period": 10_000},
+                3,
+                {"queries": 150_000, "eval_period": 10_000},
                 lines=(Line("random", "local", "counts"),),
                 measure=_CELLS,
             ),
             paper=_PAPER,
             sweep={"p_init": (0.0, 0.1, 0.2, 0.3), "batch": (1, 8, 64)},
+        ),
+    ),
+    "montezuma-random": Figure(
+        title="Montezuma's Revenge: random actions",
+        claim="",
+        presets=(_MONTEZUMA,),
+        lines=(Line("random", "local", "counts"), Line("random", "online")),
+        kind="curves",
+        measure=_CELLS,
+        scales=scales(
+            Scale(1, _SHORT_EPISODES),
+            Scale(5, {"queries": 1_000_000}),
+            Scale(5, {"queries": 10_000_000}),
         ),
     ),
     "atari-dist": Figure(

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.jobs import Job
-from uflp.experiments.resolve import resolve
+from uflp.experiments.resolve import UnchangedError, resolve
 from uflp.experiments.seeds import seed_jobs
+from uflp.training.settings import RunSettings
+from uflp.types import UsageError
 
 Kind = Literal["curves", "auc", "scaling", "finals", "maxima"]
 SCALES = ("smoke", "laptop", "paper")
@@ -24,11 +28,13 @@ class Line(NamedTuple):
         agent: name of the agent.
         access: `local` or `online`.
         uncertainty: its name; None means what preset and agent suggest.
+        variant: name of a variant of the preset; None means the paper's settings.
     """
 
     agent: str
     access: str = "local"
     uncertainty: str | None = None
+    variant: str | None = None
 
 
 class Known(NamedTuple):
@@ -50,7 +56,8 @@ class Scale:
         stop_at_return: ends each run once solved; its last value then stands for the rest.
         lines: what is run in place of the figure's own lines, where those cost too much.
         measure: what is shown in place of the figure's own measure, where that says nothing yet.
-        fewer: number of seeds of one agent's runs, where those cost too much.
+        fewer: number of seeds of the runs of an (agent, access), where those cost too much.
+        narrower: values of the swept settings for one agent, where all of them cost too much.
     """
 
     seeds: int
@@ -60,16 +67,55 @@ class Scale:
     stop_at_return: float | None = None
     lines: tuple[Line, ...] = ()
     measure: str | None = None
-    fewer: Mapping[str, int] = field(default_factory=dict)
+    fewer: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    narrower: Mapping[str, Mapping[str, tuple[Any, ...]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What the runs of a figure are made with instead of what its scale says.
+
+    Attributes:
+        variant: of every preset, for the lines that have none and that it changes.
+        seeds: number of seeds of every line; None keeps the scale's.
+        overrides: settings of all runs, by key.
+        cluster: how each run is spread over processes; None for one process.
+    """
+
+    variant: str | None = None
+    seeds: int | None = None
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    cluster: ClusterSettings | None = None
+
+    def __post_init__(self) -> None:
+        if self.seeds is not None and self.seeds < 1:
+            raise UsageError(f"--seeds must be at least 1, not {self.seeds}")
+
+    def words(self) -> list[str]:
+        """Returns what tells a folder of such runs from that of the figure's own."""
+        words = [self.variant] if self.variant else []
+        words += [f"{key}={value}".replace("/", "-") for key, value in self.overrides.items()]
+        return [*words, *(["ray"] if self.cluster else [])]
+
+    def command(self, name: str, scale: str) -> str:
+        """Returns the command that makes a figure with these changes."""
+        words = ["uflp", "figure", name, "--scale", scale]
+        words += ["--variant", self.variant] if self.variant else []
+        words += ["--seeds", str(self.seeds)] if self.seeds else []
+        for key, value in self.overrides.items():
+            words += ["--set", f"{key}={value}"]
+        if self.cluster is not None:
+            words += ["--ray", self.cluster.ray, "--actors", str(self.cluster.actors)]
+        return shlex.join(words)
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure or table of the paper.
+    """One figure or table: of the paper, or beside it.
 
     Attributes:
         title: of the picture.
-        claim: what the paper says of it.
+        claim: what the paper says of it; empty where the paper has no such figure.
         presets: what is trained on.
         lines: what is trained on each of them.
         kind: `curves` of the measure; `auc`, the normalised area under them against the first
@@ -107,23 +153,33 @@ class Figure:
             self, lines=size.lines or self.lines, measure=size.measure or self.measure
         )
 
-    def jobs(self, scale: str, out: Path) -> list[Job]:
-        """Returns all runs of the figure at a scale, with their folders below `out`."""
-        size = self.scales[scale]
-        chosen = itertools.product(
-            self.presets, size.lines or self.lines, itertools.product(*size.sweep.values())
-        )
+    def jobs(self, scale: str, out: Path, changes: Changes | None = None) -> list[Job]:
+        """Returns all runs of the figure at a scale, with their folders below `out`.
+
+        Args:
+            scale: name of the scale.
+            out: folder of the runs.
+            changes: what differs from the scale, None if nothing.
+        """
+        size, changes = self.scales[scale], changes or Changes()
         jobs: list[Job] = []
-        for preset, line, values in chosen:
-            swept = dict(zip(size.sweep, values, strict=True))
-            overrides = dict(size.values)
-            for name in (line.agent, line.uncertainty):
-                overrides |= size.by_name.get(name or "", {})
-            overrides |= swept
-            settings = resolve(preset, **line._asdict(), overrides=overrides)
-            folder = out / self._name(preset, line, swept)
-            seeds = range(size.fewer.get(line.agent, size.seeds))
-            jobs += seed_jobs(settings, seeds, folder, size.stop_at_return)
+        for preset, line in itertools.product(self.presets, size.lines or self.lines):
+            sweep = {**size.sweep, **size.narrower.get(line.agent, {})}
+            for values in itertools.product(*sweep.values()):
+                swept = dict(zip(sweep, values, strict=True))
+                overrides = dict(size.values)
+                for name in (line.agent, line.uncertainty):
+                    overrides |= size.by_name.get(name or "", {})
+                _refuse_swept(changes.overrides, swept)
+                overrides |= {**swept, **changes.overrides}
+                settings = _resolved(preset, line, overrides, changes)
+                seeds = changes.seeds or size.fewer.get((line.agent, line.access), size.seeds)
+                folder = out / self._name(preset, line, swept)
+                jobs += seed_jobs(
+                    settings, range(seeds), folder, size.stop_at_return, cluster=changes.cluster
+                )
+        if changes.variant and not any(job.settings.variant == changes.variant for job in jobs):
+            raise UsageError(f"the variant {changes.variant} changes no run of this figure")
         return jobs
 
     def _name(self, preset: str, line: Line, swept: Mapping[str, Any]) -> str:
@@ -131,11 +187,29 @@ class Figure:
         words = [line.agent, line.access]
         if len(self.presets) > 1:
             words.insert(0, preset.replace("/", "-"))
-        if line.uncertainty is not None:
-            words.append(line.uncertainty)
+        words += [word for word in (line.uncertainty, line.variant) if word is not None]
         # p_init = 1 is online access by another name, and keeps the history it never uses.
         words += [f"{key}={'all' if value is None else value}" for key, value in swept.items()]
         return "-".join(words)
+
+
+def _resolved(
+    preset: str, line: Line, overrides: Mapping[str, Any], changes: Changes
+) -> RunSettings:
+    """Returns the settings of a line; a variant that changes nothing in it is left out."""
+    names = line._asdict()
+    if line.variant is None and changes.variant is not None:
+        try:
+            return resolve(preset, **(names | {"variant": changes.variant}), overrides=overrides)
+        except UnchangedError:
+            pass
+    return resolve(preset, **names, overrides=overrides)
+
+
+def _refuse_swept(overrides: Mapping[str, Any], swept: Mapping[str, Any]) -> None:
+    twice = sorted(overrides.keys() & swept.keys())
+    if twice:
+        raise UsageError(f"this figure sweeps {twice[0]}: leave it out of --set")
 
 
 def lines(agents: tuple[str, ...], *accesses: str) -> tuple[Line, ...]:

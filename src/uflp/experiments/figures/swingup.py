@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from uflp.experiments.figures.plan import Figure, Scale, lines, scales
 _AGENTS = ("boot-ddqn", "ddqn-bonus")
 _P_INITS = {"p_init": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)}
 _BATCHES = {"batch": (1, 5, 25, 125)}
+_Scales = tuple[Scale, Scale]
 _SMOKE_VALUES = {
     "queries": 300,
     "eval_period": 100,
@@ -29,23 +31,24 @@ def _smoke(sweep: Mapping[str, tuple[Any, ...]] | None = None, **values: Any) ->
     return Scale(1, _SMOKE_VALUES | values, _SMOKE_AGENTS, sweep or {})
 
 
-def _default(**values: Any) -> tuple[Scale, Scale]:
-    return (
-        Scale(3, {"queries": 400_000, **values}),
-        Scale(20, {"queries": 1_000_000, **values}),
-    )
+def _default(narrow: Mapping[str, tuple[Any, ...]] | None = None, **values: Any) -> _Scales:
+    """Returns the larger scales of the default version.
+
+    Args:
+        narrow: what is swept with BootDDQN at laptop scale, with three seeds.
+        **values: settings of all runs.
+    """
+    laptop = Scale(5, {"queries": 400_000, **values})
+    if narrow:
+        boot = {"boot-ddqn": narrow}
+        laptop = dataclasses.replace(laptop, narrower=boot, fewer={("boot-ddqn", "local"): 3})
+    return laptop, Scale(20, {"queries": 1_000_000, **values})
 
 
-def _hard(**values: Any) -> tuple[Scale, Scale]:
-    laptop = Scale(
-        5,
-        {"queries": 600_000, **values},
-        # Ten members with batches of 2048 take a core an hour for a million queries.
-        {"boot-ddqn": {"queries": 200_000}},
-        fewer={"boot-ddqn": 3},
-        # With DDQN-Bonus no greedy policy has a return by then.
-        measure="positive_rewards",
-    )
+def _hard(**values: Any) -> _Scales:
+    # Ten members with batches of 2048 take a core almost two hours for a million queries.
+    boot = {"boot-ddqn": {"queries": 1_000_000}}
+    laptop = Scale(5, {"queries": 3_000_000, **values}, boot)
     return laptop, Scale(20, {"queries": 3_000_000, **values})
 
 
@@ -66,8 +69,8 @@ SWINGUP_FIGURES: Mapping[str, Figure] = {
         kind="curves",
         scales=scales(
             _smoke(),
-            # Its greedy policy has a return from a million queries on.
-            Scale(3, {"queries": 400_000}, measure="positive_rewards"),
+            # Its greedy policy hardly has a return by then.
+            Scale(5, {"queries": 400_000}, measure="positive_rewards"),
             Scale(20, {"queries": 3_000_000}),
         ),
     ),
@@ -78,6 +81,17 @@ SWINGUP_FIGURES: Mapping[str, Figure] = {
         lines=lines(_AGENTS, "local", "online"),
         kind="curves",
         scales=scales(_smoke(), *_hard()),
+    ),
+    "swingup-hard-pi": Figure(
+        title="Cartpole Swingup, hard: policy iteration",
+        claim="PI-Bonus sees no reward with either access",
+        presets=("swingup-hard",),
+        lines=lines(("pi-bonus",), "local", "online"),
+        kind="curves",
+        measure="positive_rewards",
+        scales=scales(
+            _smoke(), Scale(3, {"queries": 1_000_000}), Scale(20, {"queries": 3_000_000})
+        ),
     ),
     "swingup-hard-p-init": Figure(
         title="Cartpole Swingup, hard: how often to start at the start",
@@ -94,7 +108,11 @@ SWINGUP_FIGURES: Mapping[str, Figure] = {
         presets=("swingup",),
         lines=lines((*_AGENTS, "pi-bonus"), "local"),
         kind="auc",
-        scales=scales(_smoke({"p_init": (0.2, 1.0)}, batch=5), *_default(batch=5), sweep=_P_INITS),
+        scales=scales(
+            _smoke({"p_init": (0.2, 1.0)}, batch=5),
+            *_default({"p_init": (0.0, 0.2, 1.0)}, batch=5),
+            sweep=_P_INITS,
+        ),
     ),
     "swingup-batch": Figure(
         title="Cartpole Swingup: how many snapshots to choose from",
@@ -102,7 +120,11 @@ SWINGUP_FIGURES: Mapping[str, Figure] = {
         presets=("swingup",),
         lines=lines((*_AGENTS, "pi-bonus"), "local"),
         kind="auc",
-        scales=scales(_smoke({"batch": (1, 5)}, p_init=0.2), *_default(p_init=0.2), sweep=_BATCHES),
+        scales=scales(
+            _smoke({"batch": (1, 5)}, p_init=0.2),
+            *_default({"batch": (1, 5, 125)}, p_init=0.2),
+            sweep=_BATCHES,
+        ),
     ),
     "swingup-hard-batch": Figure(
         title="Cartpole Swingup, hard: how many snapshots to choose from",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uflp.experiments.presets.preset import SMALL_RND, Preset, Rule
+from uflp.experiments.presets.preset import SMALL_RND, Preset, Rule, Variant
 
 DEEP_SEA = Preset(
     summary="Deep Sea N × N (--set size=N): one rewarded corner, 2^-N by chance",
@@ -35,10 +35,17 @@ DEEP_SEA = Preset(
         SMALL_RND,
         Rule({"epsilon": 0.1}, agents=("ddqn-bonus",)),
         Rule({"members": 20, "prior_scale": 40.0}, agents=("boot-ddqn",)),
-        Rule({"restart_limit": 10}, agents=("boot-ddqn",), access="local"),
         Rule({"discount": 1.0, "sgd_period": 4, "regularization": 0.1}, agents=("pi", "pi-bonus")),
-        Rule({"newest": 0.25}, agents=("boot-ddqn", "pi", "pi-bonus")),
     ),
+    variants={
+        "tuned": Variant(
+            "learns what is new sooner, and ends restarts of BootDDQN early",
+            (
+                Rule({"recent_fraction": 0.25}, agents=("boot-ddqn", "pi", "pi-bonus")),
+                Rule({"restart_limit": 10}, agents=("boot-ddqn",), access="local"),
+            ),
+        )
+    },
 )
 
 _SWINGUP_VALUES = {

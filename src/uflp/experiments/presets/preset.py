@@ -32,6 +32,27 @@ class Rule:
 
 
 @dataclass(frozen=True)
+class Variant:
+    """A named set of changes to a preset.
+
+    Attributes:
+        summary: one line for `uflp list`.
+        rules: what it changes, for which agents, uncertainties and accesses.
+    """
+
+    summary: str
+    rules: tuple[Rule, ...]
+
+    def values(self, agent: str, uncertainty: str | None, access: Access) -> dict[str, Any]:
+        """Return the values that the variant changes for one kind of run."""
+        changed: dict[str, Any] = {}
+        for rule in self.rules:
+            if rule.matches(agent, uncertainty, access):
+                changed |= rule.values
+        return changed
+
+
+@dataclass(frozen=True)
 class Preset:
     """A simulator and the settings that the paper uses on it.
 
@@ -43,6 +64,7 @@ class Preset:
         uncertainty: likewise for uncertainties; an ensemble's own disagreement takes its place
             where the agent has an ensemble.
         rules: what differs by agent, uncertainty and access.
+        variants: changes that were found to be better than the paper's values, by name.
     """
 
     summary: str
@@ -51,6 +73,7 @@ class Preset:
     agent: str = "ddqn"
     uncertainty: str = "covariance"
     rules: tuple[Rule, ...] = field(default=())
+    variants: Mapping[str, Variant] = field(default_factory=dict)
 
 
 SMALL_RND = Rule(

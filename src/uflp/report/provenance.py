@@ -1,0 +1,86 @@
+"""How results were made: `provenance.json` beside them has an entry for each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from uflp.experiments.jobs import Job
+from uflp.experiments.recorded import read_object
+from uflp.training.origin import origin
+from uflp.training.records import CONFIG, as_json
+
+PROVENANCE = "provenance.json"
+
+
+def of_runs(command: str, jobs: Sequence[Job]) -> dict[str, Any]:
+    """Return how a figure's runs were made: command, revision, versions, dates, settings, seeds.
+
+    Args:
+        command: what made them.
+        jobs: the runs, all finished.
+    """
+    configs = [read_object(job.folder / CONFIG) or {} for job in jobs]
+    return {
+        "command": command,
+        "revision": _of_all(configs, "git_revision"),
+        "versions": _of_all(configs, "versions"),
+        "machine": _of_all(configs, "machine"),
+        "date": _of_all(configs, "date"),
+        **_settings(jobs),
+    }
+
+
+def of_script(command: str) -> dict[str, Any]:
+    """Return how a result was made that no run folder tells of: it is being made now."""
+    made = origin()
+    return {
+        "command": command,
+        "revision": made["git_revision"],
+        "versions": made["versions"],
+        "machine": made["machine"],
+        "date": made["date"],
+    }
+
+
+def with_entry(path: Path, name: str, entry: dict[str, Any]) -> bytes:
+    """Return the text of `provenance.json` with one entry written anew.
+
+    Args:
+        path: of the file, which need not exist.
+        name: of the result, without its ending.
+        entry: how it was made.
+    """
+    entries = {**(read_object(path) or {}), name: entry}
+    return (json.dumps(dict(sorted(entries.items())), indent=1) + "\n").encode()
+
+
+def _of_all(configs: Sequence[dict[str, Any]], key: str) -> Any:
+    """Return what all runs say; a list where they differ, so that nothing passes for one."""
+    values: list[Any] = []
+    for config in configs:
+        if config.get(key) not in values:
+            values.append(config.get(key))
+    return values[0] if len(values) == 1 else values
+
+
+def _settings(jobs: Sequence[Job]) -> dict[str, Any]:
+    """Return the settings that all runs share, and what each line of the figure adds to them."""
+    lines: dict[Path, dict[str, Any]] = {}
+    for job in jobs:
+        names = {key: value for key, value in job.settings.names().items() if key != "seed"}
+        line = {**names, "stop_at_return": job.stop_at_return, **job.settings.values()}
+        lines.setdefault(job.folder.parent, as_json(line) | {"seeds": []})
+        lines[job.folder.parent]["seeds"].append(job.settings.seed)
+    first, *others = lines.values()
+    shared = {
+        key: value
+        for key, value in first.items()
+        if all(key in line and line[key] == value for line in others)
+    }
+    own = [
+        {key: value for key, value in line.items() if key not in shared} for line in lines.values()
+    ]
+    return {"settings": shared, "lines": own}
