@@ -17,6 +17,7 @@ from uflp.report.finds import Finds, exploration, sheets
 from uflp.report.groups import Group
 from uflp.report.looks import FOUND, colours_of, label_of, labels, measure_of
 from uflp.report.outcomes import outcome_of
+from uflp.report.runs import RETURN
 from uflp.report.statistics import Interval, Statistic, interval_kind
 
 K = TypeVar("K")
@@ -114,7 +115,10 @@ def _curves(
             until=end,
         )
 
-    kinds = {kind: partial(drawn, statistic=kind) for kind in statistics}
+    def tell(kind: Statistic, members: Sequence[Group]) -> str:
+        return f"{measure_of(RETURN)}, {drawn(members, kind)}"
+
+    kinds = {kind: partial(tell, kind) for kind in statistics}
     return f"<h3>Learning curves</h3>{_charts(groups, kinds, picture)}"
 
 
@@ -129,7 +133,7 @@ def _found(number: int, preset: str, groups: Sequence[Group]) -> str:
         return chart(members, f"{column}-{number}-{place}", alt, column=column)
 
     def tell(column: str, members: Sequence[Group]) -> str:
-        return f"{measure_of(column)}: {drawn(members, column=column)}"
+        return f"{measure_of(column)}, {drawn(members, column=column)}"
 
     kinds = {name: partial(tell, name) for name in measured}
     return f"<h3>Found while acting</h3>{_charts(groups, kinds, picture)}"
