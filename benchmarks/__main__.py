@@ -53,6 +53,9 @@ def _keep(name: str, outcome: dict[str, Any]) -> None:
     kept[name] = outcome
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n")
+    from uflp.report.provenance import record
+
+    record(RESULTS, "make bench")
 
 
 main()

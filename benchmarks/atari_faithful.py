@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from uflp.report.provenance import record
 from uflp.simulators.atari import Atari, AtariSimulator, games, version
 from uflp.simulators.contract import check
 
@@ -88,6 +89,7 @@ def _write(rows: dict[tuple[str, str], dict[str, Any]]) -> None:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         writer.writerows(rows[key] for key in sorted(rows))
+    record(RESULTS, "python -m benchmarks.atari_faithful")
 
 
 if __name__ == "__main__":

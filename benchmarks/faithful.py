@@ -15,6 +15,7 @@ from pathlib import Path
 import gymnasium
 from bsuite import sweep
 
+from uflp.report.provenance import record
 from uflp.simulators import gymnax, minigrid
 from uflp.simulators.naming import named
 from uflp.simulators.verdict import Verdict, judge
@@ -39,6 +40,7 @@ def main(out: Path) -> None:
                 writer.writerow(row_of(name, verdict))
                 file.flush()
                 print(f"{name}: {verdict.outcome}", flush=True)
+    record(out, "python -m benchmarks.faithful")
 
 
 def names() -> Iterator[str]:

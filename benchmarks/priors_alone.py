@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.restarts_alone import P_INIT, write_counts
+from uflp.report.provenance import record
 
 OUT = Path(__file__).parent.parent / "results" / "deep-sea-scaling" / "priors-alone.csv"
 SEEDS = range(10)
@@ -87,6 +88,7 @@ def queries_to_corner(size: int, rng: np.random.Generator, *, draw: Draw) -> int
 def main() -> None:
     searches = {name: partial(queries_to_corner, draw=draw) for name, draw in PRIORS.items()}
     write_counts(OUT, "priors", searches, SEEDS)
+    record(OUT, "python -m benchmarks.priors_alone")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from uflp.report.provenance import record
+
 OUT = Path(__file__).parent.parent / "results" / "deep-sea-scaling" / "restarts-alone.csv"
 SIZES = (20, 30, 40, 50, 60)
 SEEDS = range(20)
@@ -172,6 +174,7 @@ def main() -> None:
         name: partial(queries_to_corner, search=search) for name, search in SEARCHES.items()
     }
     write_counts(OUT, "way", searches, SEEDS)
+    record(OUT, "python -m benchmarks.restarts_alone")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from uflp.distributed.faults import Faults
 from uflp.distributed.ledger import Ledger
 from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.resolve import resolve
+from uflp.report.provenance import record
 from uflp.training.settings import RunSettings
 
 RESULTS = Path(__file__).parent.parent / "results" / "scaling.csv"
@@ -129,6 +130,7 @@ def main() -> None:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)
+    record(given.out, "python -m benchmarks.scaling")
 
 
 if __name__ == "__main__":

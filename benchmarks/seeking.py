@@ -16,6 +16,7 @@ import numpy as np
 
 from uflp.agents.compute import configure
 from uflp.experiments.resolve import resolve
+from uflp.report.provenance import record
 from uflp.training.run import Run
 from uflp.types import Transition
 
@@ -93,6 +94,7 @@ def main() -> None:
             writer.writerow((size, *watch.sought, *watch.taken))
             seeks, takes = (counts[1] / counts[0] for counts in (watch.sought, watch.taken))
             print(f"N = {size}: seeks {seeks:.2f}, takes {takes:.2f}", flush=True)
+    record(OUT, "python -m benchmarks.seeking")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from uflp.report.provenance import record
+
 RESULTS = Path(__file__).parent.parent / "results" / "soak.csv"
 HISTORY = 100_000
 SECONDS = 10
@@ -104,6 +106,7 @@ def main(minutes: float) -> int:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
+    record(RESULTS, "python -m benchmarks.soak")
     grown = False
     for run in runs:
         memory, files = run.growth("resident_mb"), run.growth("open_files")

@@ -33,16 +33,23 @@ def of_runs(command: str, jobs: Sequence[Job]) -> dict[str, Any]:
     }
 
 
-def of_script(command: str) -> dict[str, Any]:
-    """Return how a result was made that no run folder tells of: it is being made now."""
+def record(result: Path, command: str) -> None:
+    """Write down beside a result that a command has just made it.
+
+    Args:
+        result: the file that was written.
+        command: what wrote it.
+    """
     made = origin()
-    return {
+    entry = {
         "command": command,
         "revision": made["git_revision"],
         "versions": made["versions"],
         "machine": made["machine"],
         "date": made["date"],
     }
+    path = result.parent / PROVENANCE
+    path.write_bytes(with_entry(path, result.stem, entry))
 
 
 def with_entry(path: Path, name: str, entry: dict[str, Any]) -> bytes:
