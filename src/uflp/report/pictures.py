@@ -30,6 +30,7 @@ from uflp.report.statistics import (
     interval_kind,
     mean_interval,
     normalised_auc,
+    power_law_exponent,
     queries_to_target,
 )
 
@@ -204,8 +205,10 @@ def fit_exponent(series: Sequence[Series]) -> Exponent | None:
         for run in group.runs:
             needed = _needed(run)
             if math.isfinite(needed):
-                points.setdefault(run.seed, []).append((math.log(size), math.log(needed)))
-    slopes = [_slope(np.array(pairs)) for pairs in points.values() if len(pairs) > 1]
+                points.setdefault(run.seed, []).append((size, needed))
+    slopes = [
+        power_law_exponent(*zip(*pairs, strict=True)) for pairs in points.values() if len(pairs) > 1
+    ]
     return Exponent(*mean_interval(slopes), tuple(slopes)) if slopes else None
 
 
@@ -218,10 +221,6 @@ def _exponent_words(exponent: Exponent) -> str:
     if exponent.seeds == 1:
         return "one seed"
     return f"({', '.join(f'{slope:.2f}' for slope in exponent.slopes)}), {exponent.seeds} seeds"
-
-
-def _slope(points: np.ndarray) -> float:
-    return float(np.polyfit(points[:, 0], points[:, 1], 1)[0])
 
 
 def _needed(run: RunRecord) -> float:

@@ -145,6 +145,11 @@ def queries_to_target(curve: Curve, target: float) -> float:
     return float(reached[0]) if len(reached) else math.inf
 
 
+def power_law_exponent(sizes: npt.ArrayLike, queries: npt.ArrayLike) -> float:
+    """Returns the k of queries = c·size^k, by least squares in logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log(queries), 1)[0])
+
+
 def improvement_interval(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Interval:
     """Returns the probability that a random seed of ours beats a random seed of theirs.
 
