@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -45,6 +45,7 @@ Outcome = Literal["holds", "leans", "fails", "open"]
 """Of an expectation: `leans` is as expected but not significant, `open` cannot be told."""
 
 Verdict = Literal["agrees", "partly", "disagrees", "not measured"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 _NAMES = ("preset", "agent", "uncertainty", "access", "variant")
 _NUMBERS = ("queries", "eval_return_mean", "positive_rewards", "cells", "max_screen_score")
@@ -67,6 +68,11 @@ class Recorded:
     numbers: Mapping[str, np.ndarray]
     budget: float
     holds: bool
+
+    @property
+    def finished(self) -> bool:
+        """Whether it was solved, or has used its budget."""
+        return self.holds or bool(self.numbers["queries"][-1] >= self.budget)
 
     def curve(self, column: str = "eval_return_mean") -> Curve:
         """Returns one column against queries."""
@@ -272,7 +278,7 @@ def _decide(findings: Sequence[Finding], claim: Claim, cap: str = "") -> tuple[V
     if not findings:
         return "not measured", claim.missing or "no runs yet"
     outcomes = [one.outcome for one in findings]
-    reasons = list(dict.fromkeys(one.reason for one in findings if one.reason))
+    reasons = _reasons(findings)
     enough = outcomes.count("holds") > len(outcomes) / 2 if claim.most else False
     verdict: Verdict
     if all(outcome == "open" for outcome in outcomes):
@@ -290,6 +296,18 @@ def _decide(findings: Sequence[Finding], claim: Claim, cap: str = "") -> tuple[V
     return verdict, "; ".join(reasons)
 
 
+def _reasons(findings: Sequence[Finding]) -> list[str]:
+    """Returns each reason once, with the runs that it is about unless it is about all."""
+    about: dict[str, list[str]] = {}
+    for one in findings:
+        if one.reason:
+            about.setdefault(one.reason, []).append(name_of(one.evidence))
+    return [
+        reason if len(names) == len(findings) else f"{reason} ({', '.join(dict.fromkeys(names))})"
+        for reason, names in about.items()
+    ]
+
+
 def find(evidence: Evidence, claim: Claim, results: Results) -> Finding:
     """Returns what the results say of one expectation."""
     if results.runs(evidence.figure) is None:
@@ -298,14 +316,11 @@ def find(evidence: Evidence, claim: Claim, results: Results) -> Finding:
     theirs: list[Recorded] = []
     if evidence.against is not None:
         theirs = results.select(evidence.figure, {**evidence.where, **evidence.against})
-    name = name_of(evidence)
     if not runs or (evidence.against is not None and not theirs):
         side = evidence.where if not runs else {**evidence.where, **(evidence.against or {})}
         return Finding(evidence, "open", reason=f"no runs of {_told(side)} with these settings yet")
-    if evidence.measure in ("auc", "auc_cells"):
-        areas = measured((*runs, *theirs), evidence.measure)
-        if any(math.isnan(area) for area in areas):
-            return Finding(evidence, "open", reason=f"a run of {name} was cut short")
+    if not all(run.finished for run in (*runs, *theirs)):
+        return Finding(evidence, "open", reason="a run was cut short")
     outcome, numbers, reason = _PREDICATES[evidence.expect.predicate](
         evidence, runs, theirs, results
     )
@@ -318,8 +333,6 @@ def find(evidence: Evidence, claim: Claim, results: Results) -> Finding:
             "queries)"
         )
         return Finding(evidence, "open", numbers, reason, together)
-    if reason and name and not reason.startswith("no evaluation"):
-        reason = f"{name}: {reason}"
     return Finding(evidence, outcome, numbers, reason, together)
 
 
@@ -372,7 +385,8 @@ def _compared(
 ) -> tuple[list[float], list[float], str, float]:
     ours, others = measured(runs, evidence.measure), measured(theirs, evidence.measure)
     p = permutation_test(ours, others)
-    text = f"{_TITLES[evidence.measure]} {_side(ours)} against {_side(others)}, {words.p_value(p)}"
+    shown = [_side(side, evidence.measure) for side in (ours, others)]
+    text = f"{_TITLES[evidence.measure]} {shown[0]} against {shown[1]}, {words.p_value(p)}"
     return ours, others, text, p
 
 
@@ -381,7 +395,7 @@ def _significantly_higher(
 ) -> _Found:
     ours, others, text, p = _compared(evidence, runs, theirs)
     if evidence.measure in _OF_RETURN and (early := _nothing_learned(runs, theirs)):
-        return "open", text, early
+        return "open", "", early
     few = _few(ours, others)
     higher = np.mean(ours) > np.mean(others)
     if higher and p <= SIGNIFICANT:
@@ -396,7 +410,7 @@ def _not_different(
 ) -> _Found:
     ours, others, text, p = _compared(evidence, runs, theirs)
     if evidence.measure in _OF_RETURN and (early := _nothing_learned(runs, theirs)):
-        return "open", text, early
+        return "open", "", early
     if p <= SIGNIFICANT:
         return "fails", text, f"significantly different ({words.p_value(p)})"
     few = _few(ours, others)
@@ -432,7 +446,7 @@ def _none_different(
     if len(grouped) < 2:
         return "open", text, "fewer than two of the values have runs"
     if evidence.measure in _OF_RETURN and (early := _nothing_learned(runs, ())):
-        return "open", text, early
+        return "open", "", early
     sides = {value: measured(members, evidence.measure) for value, members in grouped.items()}
     tests = {
         (one, other): permutation_test(sides[one], sides[other])
@@ -454,7 +468,7 @@ def _largest_at(
     grouped = _by_value(evidence, runs)
     text = _swept(evidence, grouped)
     if evidence.measure in _OF_RETURN and (early := _nothing_learned(runs, ())):
-        return "open", text, early
+        return "open", "", early
     if len(grouped) < 2:
         return "open", text, "one value only"
     sides = {value: measured(members, evidence.measure) for value, members in grouped.items()}
@@ -563,11 +577,13 @@ def _count(seeds: int) -> str:
     return words.seeds(seeds)
 
 
-def _side(values: Sequence[float]) -> str:
+def _side(values: Sequence[float], measure: Measure) -> str:
     """Returns the mean of one side, or its seeds where they are few."""
+    counted = measure in ("positive_rewards", "cells", "max_screen_score")
+    shown = words.count if counted else words.number
     if len(values) < FEWEST_FOR_INTERVAL:
-        return ", ".join(words.number(value) for value in sorted(values))
-    return words.number(float(np.mean(values)))
+        return ", ".join(shown(value) for value in sorted(values))
+    return shown(float(np.mean(values)))
 
 
 def _range(values: Sequence[float]) -> str:
