@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import platform
 import subprocess
@@ -20,7 +21,12 @@ def origin() -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-    return {name: importlib.metadata.version(name) for name in _LIBRARIES}
+    """Return the versions of those libraries that are installed."""
+    found = {}
+    for name in _LIBRARIES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
 
 
 def _git_revision() -> str | None:
