@@ -1,5 +1,6 @@
 """The paper's figures: their data, their runs, and the numbers drawn from them."""
 
+import contextlib
 import csv
 import json
 import sys
@@ -262,6 +263,24 @@ def test_an_interrupted_figure_goes_on(tmp_path, monkeypatch, capsys):
     assert f"{again}: it was made otherwise: members was 3, not 4" in out
     assert f"{len(jobs) - 2} of {len(jobs)} runs are there already" in out
     assert (jobs[0].folder / "metrics.csv").read_bytes() == kept
+
+
+def test_a_figure_can_be_drawn_before_all_runs_are_there(tmp_path, monkeypatch, capsys):
+    plan = FIGURES["deep-sea-scaling"]
+    words = ("figure", "deep-sea-scaling", "--scale", "smoke", "--partial", "--out", tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        run(monkeypatch, *words)
+    assert stop.value.code == 2
+    assert "none of the 6 runs" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+    jobs = plan.jobs("smoke", tmp_path / "runs")
+    fabricate(jobs[:5], lambda s: 100 * s.simulator.size)
+    with contextlib.suppress(SystemExit):
+        run(monkeypatch, *words)
+    assert not jobs[5].folder.exists()
+    assert "(5 of 6 runs)" in (tmp_path / "deep-sea-scaling.svg").read_text()
+    entry = json.loads((tmp_path / "provenance.json").read_text())["deep-sea-scaling"]
+    assert entry["runs"] == {"planned": 6, "finished": 5}
 
 
 @pytest.mark.parametrize(

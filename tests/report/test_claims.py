@@ -381,6 +381,18 @@ def test_a_smaller_sea_is_partly_at_best(tmp_path):
     assert verdict(tmp_path, "deep-sea-local-solves")[:2] == ("agrees", "")
 
 
+def test_a_figure_without_all_its_runs_is_partly_at_best(tmp_path):
+    lines = pi_bonus(rewarded(6, 7, 8, 9, 10), rewarded(*range(5)))
+    write(tmp_path, "swingup-pi", lines, queries=1000)
+    path = tmp_path / "results" / "swingup-pi" / "provenance.json"
+    entries = json.loads(path.read_text())
+    entries["swingup-pi"]["runs"] = {"planned": 40, "finished": 10}
+    path.write_text(json.dumps(entries))
+    said, reason, _ = verdict(tmp_path, "swingup-pi")
+    assert said == "partly"
+    assert reason == "as the paper says, but with only 10 of 40 of its runs finished"
+
+
 def test_most_agents_are_enough_where_the_paper_says_most(tmp_path):
     good = {"0.0": constant(1, 1, 1, 1), "0.9": constant(0, 0, 0, 0)}
     lines = {

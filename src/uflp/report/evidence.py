@@ -126,6 +126,12 @@ class Results:
         entries = read_object(self.path(figure).parent / PROVENANCE) or {}
         return dict(entries.get(figure, {}))
 
+    def partial(self, figure: str) -> str:
+        """Returns how many of a figure's runs are finished, such as `3 of 8`; empty if all are."""
+        runs = self.entry(figure).get("runs", {"finished": 0, "planned": 0})
+        finished, planned = runs["finished"], runs["planned"]
+        return f"{finished} of {planned}" if finished < planned else ""
+
     def runs(self, figure: str) -> list[Recorded] | None:
         """Returns all runs of a figure, None where it has no CSV."""
         if figure not in self._runs:
@@ -266,12 +272,16 @@ def exponents(runs: Sequence[Recorded]) -> tuple[list[float], int]:
 def judge(claim: Claim, results: Results) -> Judged:
     """Returns the verdict on a claim, derived from its evidence."""
     findings = tuple(find(one, claim, results) for one in claim.evidence)
-    instead = not any(one.runs for one in findings) and bool(claim.instead)
-    if instead:
+    caps = []
+    if not any(one.runs for one in findings):
         others = tuple(find(one, claim, results) for one in claim.instead)
         if any(one.runs for one in others):
-            return Judged(claim, *_decide(others, claim, cap=claim.cap), others)
-    return Judged(claim, *_decide(findings, claim), findings)
+            findings, caps = others, [claim.cap]
+    for figure in dict.fromkeys(one.evidence.figure for one in findings if one.runs):
+        if partial := results.partial(figure):
+            # Runs that are solved finish first, so that the finished ones are a biased sample.
+            caps.append(f"only {partial} of its runs finished")
+    return Judged(claim, *_decide(findings, claim, " and ".join(caps)), findings)
 
 
 def _decide(findings: Sequence[Finding], claim: Claim, cap: str = "") -> tuple[Verdict, str]:

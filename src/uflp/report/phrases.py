@@ -31,7 +31,9 @@ def settings_words(figure: str, runs: Sequence[Recorded], results: Results) -> s
     variants = sorted({run.names["variant"] for run in runs})
     which = "the paper's settings" if variants == [""] else f"variant {', '.join(variants)}"
     other = _other_settings(figure, results.entry(figure))
-    return f"{which} but {other}, {size}" if other else f"{which}, {size}"
+    partial = results.partial(figure)
+    told = [f"{which} but {other}" if other else which, size]
+    return ", ".join([*told, *([f"{partial} runs finished"] if partial else [])])
 
 
 def _seeds_words(runs: Sequence[Recorded], paper: int) -> str:

@@ -17,7 +17,7 @@ from uflp.report.phrases import random_cells, settings_words, sides_of, table
 
 PAGE = "README.md"
 PICTURES = ("deep-sea-50", "deep-sea-20", "montezuma-random")
-"""Figures for the first screen: the first that has results is shown."""
+"""Figures for the first screen: the first is shown whose runs are all finished."""
 
 BENCH = "results/bench.json"
 SB3, PPO = "results/sb3-deep-sea.csv", "results/sb3-frozen-lake.csv"
@@ -34,7 +34,8 @@ def blocks(results: Results) -> dict[str, str]:
 
 def _picture(results: Results) -> str:
     """Return a picture and its caption: settings, seeds, what was found, what is not shown."""
-    figure = next(one for one in PICTURES if results.select(one, {}))
+    there = [one for one in PICTURES if results.select(one, {})]
+    figure = next((one for one in there if not results.partial(one)), there[0])
     plan, runs = FIGURES[figure], results.select(figure, {})
     if figure == "montezuma-random":
         text = (
@@ -47,8 +48,8 @@ def _picture(results: Results) -> str:
         for access in ("local", "online"):
             text += f" {access.capitalize()} access: {', '.join(_solved(runs, access))}."
         text += (
-            " All runs are shown. A run stops once it is solved, and its last value stands for the "
-            "rest. Queries of evaluations are not counted."
+            " All finished runs are shown. A run stops once it is solved, and its last value stands "
+            "for the rest. Queries of evaluations are not counted."
         )
     links = f"[CSV](results/{figure}/{figure}.csv), [all claims and verdicts](results/claims.md)"
     return f"![{plan.title}](results/{figure}/{figure}.png)\n\n*{text}* ({links})"
