@@ -306,6 +306,23 @@ def test_what_is_lower_disagrees(tmp_path):
     assert said == "disagrees" and "not higher (p = 0.008)" in reason
 
 
+def test_what_is_lower_on_few_seeds_is_open(tmp_path):
+    write(tmp_path, "swingup-pi", pi_bonus(rewarded(1, 2, 3), rewarded(7, 8, 9)), queries=1000)
+    said, reason, _ = verdict(tmp_path, "swingup-pi")
+    assert said == "not measured"
+    assert reason == "not higher, but 3 seeds a side, with which nothing can be significant"
+
+
+def test_a_budget_that_the_claim_names_is_needed(tmp_path):
+    lines = {
+        line(agent, "online"): constant(*[0] * 10) for agent in ("ddqn-bonus", "ddqn", "pi-bonus")
+    }
+    write(tmp_path, "deep-sea-50", lines, queries=1000)
+    said, reason, numbers = verdict(tmp_path, "deep-sea-online-zero")
+    assert (said, reason) == ("not measured", "only 1,000 of the paper's 300,000 queries")
+    assert numbers == ["best evaluation 0.000, 0 of 10 seeds above 0"] * 3
+
+
 def test_returns_say_nothing_before_any_is_above_0(tmp_path):
     local = [[(1000, -1.0, count)] for count in (6, 7, 8, 9, 10)]
     online = [[(1000, -9.0, count)] for count in range(5)]
@@ -433,7 +450,7 @@ def test_fewer_queries_than_the_papers_decide_nothing_of_final_scores(tmp_path):
     write(tmp_path, "montezuma-ddqn", lines, queries=1000)
     said, reason, numbers = verdict(tmp_path, "montezuma-ddqn")
     assert said == "not measured"
-    assert reason == "not measured at the paper's budget (1,000 of 1,000,000,000 queries)"
+    assert reason == "only 1,000 of the paper's 1,000,000,000 queries"
     assert numbers[0].startswith("mean of the last 30 evaluations 6,000 against 2,500")
 
 

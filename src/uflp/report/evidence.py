@@ -271,10 +271,10 @@ def exponents(runs: Sequence[Recorded]) -> tuple[list[float], int]:
 
 def judge(claim: Claim, results: Results) -> Judged:
     """Returns the verdict on a claim, derived from its evidence."""
-    findings = tuple(find(one, claim, results) for one in claim.evidence)
+    findings = tuple(find(one, results, final=claim.final) for one in claim.evidence)
     caps = []
     if not any(one.runs for one in findings):
-        others = tuple(find(one, claim, results) for one in claim.instead)
+        others = tuple(find(one, results) for one in claim.instead)
         if any(one.runs for one in others):
             findings, caps = others, [claim.cap]
     for figure in dict.fromkeys(one.evidence.figure for one in findings if one.runs):
@@ -318,8 +318,14 @@ def _reasons(findings: Sequence[Finding]) -> list[str]:
     ]
 
 
-def find(evidence: Evidence, claim: Claim, results: Results) -> Finding:
-    """Returns what the results say of one expectation."""
+def find(evidence: Evidence, results: Results, *, final: bool = False) -> Finding:
+    """Returns what the results say of one expectation.
+
+    Args:
+        evidence: the expectation.
+        results: to look at.
+        final: whether fewer queries than the paper's decide nothing.
+    """
     if results.runs(evidence.figure) is None:
         return Finding(evidence, "open", reason="no runs yet")
     runs = results.select(evidence.figure, evidence.where)
@@ -328,7 +334,7 @@ def find(evidence: Evidence, claim: Claim, results: Results) -> Finding:
         theirs = results.select(evidence.figure, {**evidence.where, **evidence.against})
     if not runs or (evidence.against is not None and not theirs):
         side = evidence.where if not runs else {**evidence.where, **(evidence.against or {})}
-        return Finding(evidence, "open", reason=f"no runs of {_told(side)} with these settings yet")
+        return Finding(evidence, "open", reason=f"no runs {_told(side)}yet")
     if not all(run.finished for run in (*runs, *theirs)):
         return Finding(evidence, "open", reason="a run was cut short")
     outcome, numbers, reason = _PREDICATES[evidence.expect.predicate](
@@ -337,11 +343,8 @@ def find(evidence: Evidence, claim: Claim, results: Results) -> Finding:
     together = (*runs, *theirs)
     paper = scope_of(evidence.figure, runs[0]).queries
     budget = min(run.budget for run in together)
-    if claim.final and paper is not None and budget < paper:
-        reason = (
-            f"not measured at the paper's budget ({words.count(budget)} of {words.count(paper)} "
-            "queries)"
-        )
+    if final and paper is not None and budget < paper:
+        reason = f"only {words.count(budget)} of the paper's {words.count(paper)} queries"
         return Finding(evidence, "open", numbers, reason, together)
     return Finding(evidence, outcome, numbers, reason, together)
 
@@ -352,8 +355,9 @@ def name_of(evidence: Evidence) -> str:
 
 
 def _told(where: Where) -> str:
+    """Returns which runs are missing, for those that the agent's name does not say."""
     others = [f"{key} {value}" for key, value in where.items() if key != "agent" and value]
-    return " ".join([label_of(where["agent"]), *(f"({', '.join(others)})" for _ in others[:1])])
+    return f"with {', '.join(others)} " if others else ""
 
 
 _Found = tuple[Outcome, str, str]
@@ -383,7 +387,7 @@ def _every_seed(
 ) -> _Found:
     values, limit = measured(runs, evidence.measure), float(evidence.expect.value)
     good = [value > limit if above else value <= limit for value in values]
-    text = f"{_TITLES[evidence.measure]} {_range(values)}"
+    text = f"{_TITLES[evidence.measure]} {_range(values, evidence.measure)}"
     told = f"{sum(value > limit for value in values)} of {len(values)} seeds above {limit:,g}"
     if all(good) or (some and any(good)):
         return "holds", f"{text}, {told}", ""
@@ -412,7 +416,9 @@ def _significantly_higher(
         return "holds", text, ""
     if higher:
         return "leans", text, few or f"higher, not significantly ({words.p_value(p)})"
-    return "fails", text, f"not higher ({words.p_value(p)})" + (f"; {few}" if few else "")
+    if few:
+        return "open", text, f"not higher, but {few}"
+    return "fails", text, f"not higher ({words.p_value(p)})"
 
 
 def _not_different(
@@ -483,9 +489,9 @@ def _largest_at(
         return "open", text, "one value only"
     sides = {value: measured(members, evidence.measure) for value, members in grouped.items()}
     best = max(sides, key=lambda value: float(np.mean(sides[value])))
-    if not any(_same(best, one) for one in evidence.expect.value):
-        return "fails", text, f"largest at {best}"
     few = _few(*sides.values())
+    if not any(_same(best, one) for one in evidence.expect.value):
+        return ("open" if few else "fails"), text, f"largest at {best}" + (few and f", but {few}")
     return ("leans", text, few) if few else ("holds", text, "")
 
 
@@ -501,7 +507,7 @@ def _interval_contains(
     value = float(evidence.expect.value)
     if len(fitted) < FEWEST_FOR_INTERVAL:
         inside = min(fitted) <= value <= max(fitted)
-        return ("leans" if inside else "fails"), text, f"{_count(len(fitted))}: no interval"
+        return ("leans" if inside else "open"), text, f"{words.seeds(len(fitted))} give no interval"
     own = mean_interval(fitted)
     if own.low <= value <= own.high:
         return "holds", text, ""
@@ -580,25 +586,24 @@ def _few(*sides: Sequence[float]) -> str:
     fewest = min(len(side) for side in sides)
     if fewest >= FEWEST_FOR_TEST:
         return ""
-    return f"{_count(fewest)} a side, with which nothing can be significant"
-
-
-def _count(seeds: int) -> str:
-    return words.seeds(seeds)
+    return f"{words.seeds(fewest)} a side, with which nothing can be significant"
 
 
 def _side(values: Sequence[float], measure: Measure) -> str:
     """Returns the mean of one side, or its seeds where they are few."""
-    counted = measure in ("positive_rewards", "cells", "max_screen_score")
-    shown = words.count if counted else words.number
     if len(values) < FEWEST_FOR_INTERVAL:
-        return ", ".join(shown(value) for value in sorted(values))
-    return shown(float(np.mean(values)))
+        return ", ".join(_shown(value, measure) for value in sorted(values))
+    return _shown(float(np.mean(values)), measure)
 
 
-def _range(values: Sequence[float]) -> str:
-    low, high = words.number(min(values)), words.number(max(values))
+def _range(values: Sequence[float], measure: Measure) -> str:
+    low, high = _shown(min(values), measure), _shown(max(values), measure)
     return low if low == high else f"{low} to {high}"
+
+
+def _shown(value: float, measure: Measure) -> str:
+    counted = measure in ("positive_rewards", "cells", "max_screen_score")
+    return words.count(value) if counted else words.number(value)
 
 
 def exponent_words(fitted: Sequence[float]) -> str:

@@ -66,6 +66,8 @@ def _scaling_row(name: str, results: Results, figure: str, variant: str) -> _Row
     fitted, _ = exponents(runs)
     seeds = len({run.seed for run in runs})
     path = f"../{figure}/{figure}"
+    partial = results.partial(figure)
+    name += f", {partial} runs" if partial else ""
     text = f"{name}, {words.seeds(seeds)} ([figure]({path}.png), [CSV]({path}.csv))"
     return text, means, exponent_words(fitted) if fitted else ""
 

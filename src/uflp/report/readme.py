@@ -48,8 +48,8 @@ def _picture(results: Results) -> str:
         for access in ("local", "online"):
             text += f" {access.capitalize()} access: {', '.join(_solved(runs, access))}."
         text += (
-            " All finished runs are shown. A run stops once it is solved, and its last value stands "
-            "for the rest. Queries of evaluations are not counted."
+            " All finished runs are shown. A run stops once it is solved, and its last value "
+            "stands for the rest. Queries of evaluations are not counted."
         )
     links = f"[CSV](results/{figure}/{figure}.csv), [all claims and verdicts](results/claims.md)"
     return f"![{plan.title}](results/{figure}/{figure}.png)\n\n*{text}* ({links})"
