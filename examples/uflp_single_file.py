@@ -5,8 +5,9 @@ Most simulators can go back to a state that was seen before. UFLP makes use of t
 begin at the most uncertain state seen so far instead of at the initial state.
 
 This file needs NumPy, JAX and Optax, and nothing of the package `uflp`. Its parts, in order: types
-and randomness, Deep Sea, visit counts, history, replay, double DQN, Algorithms 1 and 2, `main`.
-With the same random numbers it makes the same queries as the package does.
+and randomness, Deep Sea, visit counts, double DQN, Algorithms 1 and 2, `main`. Given the same
+random numbers and initial parameters, it makes the queries that the package makes, until rounding
+errors have grown large enough to change an action.
 
     python examples/uflp_single_file.py --size 10 --seed 0
 """
@@ -24,7 +25,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-# The paper's settings on Deep Sea. ε is 0 there: every action but a0 of a restart is greedy.
+# The paper's settings on Deep Sea. B is the whole history; ε is 0, so that every action is greedy
+# but a0 of a restart.
 P_INIT = 0.1  # probability that a rollout begins at the initial state
 COUNT_REGULARIZATION = 0.01  # λ of the visit counts
 DISCOUNT = 0.99  # γ
@@ -56,16 +58,13 @@ class Transition(NamedTuple):
     next_observation: Any
 
 
-Params = list[tuple[jax.Array, jax.Array]]  # kernel [inputs, outputs] and bias [outputs] of layers
+# The paper's H: the snapshots that a rollout may begin from, each under its observation. Elsewhere
+# H is a FIFO queue, to bound its memory. Deep Sea has fewer than N² states, and equal observations
+# are equal states, so one snapshot of each is the whole history.
+History = dict[int, Snapshot]
 
-
-class Learner(NamedTuple):
-    """State of double DQN."""
-
-    params: Params  # θ
-    target_params: Params  # θ'
-    optimizer: optax.OptState
-    steps: jax.Array  # SGD steps so far
+# Kernel [inputs, outputs] and bias [outputs] of each layer.
+Params = list[tuple[jax.Array, jax.Array]]
 
 
 class Randomness:
@@ -100,6 +99,7 @@ class DeepSea:
 
     def __init__(self, size: int, mapping_seed: int):
         self.size = size
+        # The action that goes right, for each cell.
         self.right = np.random.RandomState(mapping_seed).binomial(1, 0.5, [size, size])
         self.row = self.column = 0
 
@@ -125,7 +125,7 @@ class DeepSea:
         observation = self.observation
         reward = 0.0
         if action == self.right[self.row, self.column]:
-            if self.column == self.size - 1:  # the lower right cell: no other of its column is met
+            if self.column == self.size - 1:  # only the last row reaches the last column
                 reward += 1.0
             reward -= 0.01 / self.size
             self.column = min(self.column + 1, self.size - 1)
@@ -149,38 +149,6 @@ class Counts:
     def uncertainty(self, states: np.ndarray) -> np.ndarray:
         """Return u(s, a) as [B, A]."""
         return (self.visits[states] + COUNT_REGULARIZATION) ** -0.5
-
-
-class History:
-    """The paper's H: a snapshot of every state seen so far.
-
-    Elsewhere it is a FIFO queue, to bound its memory. Deep Sea has fewer than N² states, and equal
-    observations are equal states, so one snapshot of each is the whole history.
-    """
-
-    def __init__(self) -> None:
-        self.snapshots: dict[int, Snapshot] = {}
-
-    def add(self, snapshot: Snapshot) -> None:
-        """Add a state, if it is new."""
-        self.snapshots[snapshot.observation] = snapshot
-
-
-class Replay:
-    """The transitions that the agent learns from; all of them are kept."""
-
-    def __init__(self) -> None:
-        self.transitions: list[Transition] = []
-
-    def add(self, transition: Transition) -> None:
-        """Add one transition."""
-        self.transitions.append(transition)
-
-    def sample(self, uniforms: np.ndarray) -> Transition:
-        """Draw a transition for each number in [0, 1), with replacement; return them as a batch."""
-        places = (uniforms * len(self.transitions)).astype(int)
-        drawn = [self.transitions[place] for place in places]
-        return Transition(*map(np.array, zip(*drawn, strict=True)))
 
 
 def init_params(key: jax.Array, sizes: tuple[int, ...]) -> Params:
@@ -213,23 +181,17 @@ def ddqn_loss(params: Params, target_params: Params, batch: Transition) -> jax.A
     return jnp.mean((value - target) ** 2)
 
 
-optimizer = optax.chain(
-    optax.clip_by_global_norm(MAX_GRADIENT_NORM), optax.adam(LEARNING_RATE)
-)
+optimizer = optax.chain(optax.clip_by_global_norm(MAX_GRADIENT_NORM), optax.adam(LEARNING_RATE))
 
 
 @jax.jit
-def sgd_step(learner: Learner, batch: Transition) -> Learner:
-    """Take one SGD step, and copy θ into θ' when that is due."""
-    gradient = jax.grad(ddqn_loss)(learner.params, learner.target_params, batch)
-    updates, optimizer_state = optimizer.update(gradient, learner.optimizer)
-    params = optax.apply_updates(learner.params, updates)
-    steps = learner.steps + 1
-    copy = steps % TARGET_PERIOD == 0
-    target_params = jax.tree.map(
-        lambda new, old: jnp.where(copy, new, old), params, learner.target_params
-    )
-    return Learner(params, target_params, optimizer_state, steps)
+def sgd_step(
+    params: Params, target_params: Params, optimizer_state: optax.OptState, batch: Transition
+) -> tuple[Params, optax.OptState]:
+    """Take one step of Adam, with the gradient shortened if it is too long."""
+    gradient = jax.grad(ddqn_loss)(params, target_params, batch)
+    updates, optimizer_state = optimizer.update(gradient, optimizer_state)
+    return optax.apply_updates(params, updates), optimizer_state
 
 
 @jax.jit
@@ -242,35 +204,41 @@ class DDQN:
     """Double DQN, the base agent. It knows nothing of restarts."""
 
     def __init__(self, params: Params, randomness: Randomness):
-        self.learner = Learner(params, params, optimizer.init(params), jnp.array(0))
-        self.replay = Replay()
+        self.params = self.target_params = params  # θ and θ'
+        self.optimizer_state = optimizer.init(params)
+        self.replay: list[Transition] = []  # what it learns from; not to be mixed up with H
         self.randomness = randomness
         self.steps = 0
 
     def act(self, observation: int) -> int:
-        """Return the greedy action."""
-        return int(greedy_action(self.learner.params, observation))
+        """Return the greedy action: ε is 0."""
+        return int(greedy_action(self.params, observation))
 
-    def update(self, transition: Transition) -> None:
-        """Add a transition to the replay, and take one SGD step once that holds a batch."""
-        self.replay.add(transition)
-        if len(self.replay.transitions) >= LEARNING_BATCH:
-            uniforms = self.randomness.uniforms("replay", self.steps, LEARNING_BATCH)
-            self.learner = sgd_step(self.learner, self.replay.sample(uniforms))
-            self.steps += 1
+    def update(self) -> None:
+        """Take one SGD step on transitions drawn uniformly with replacement from the replay."""
+        uniforms = self.randomness.uniforms("replay", self.steps, LEARNING_BATCH)
+        places = (uniforms * len(self.replay)).astype(int)
+        columns = zip(*[self.replay[place] for place in places], strict=True)
+        batch = Transition(*[np.array(column) for column in columns])
+        self.params, self.optimizer_state = sgd_step(
+            self.params, self.target_params, self.optimizer_state, batch
+        )
+        self.steps += 1
+        if self.steps % TARGET_PERIOD == 0:
+            self.target_params = self.params
 
 
 def data_collection(
     env: DeepSea, agent: DDQN, s0: Snapshot, a0: int, history: History
 ) -> Iterator[Transition]:
     """Algorithm 1: roll out from (s0, a0) to the end of the episode; yield each transition."""
-    history.add(s0)  # H ← H ∪ {s0}
+    history[s0.observation] = s0  # H ← H ∪ {s0}
     env.restore(s0)  # Env.Reset(s0)
     transition = env.step(a0)  # s ← Env.Step(a0)
     yield transition
     while not transition.terminated:  # while end of episode not reached
         s = env.save()
-        history.add(s)  # H ← H ∪ {s}
+        history[s.observation] = s  # H ← H ∪ {s}
         a = agent.act(s.observation)  # a ← Agent.Act(s)
         transition = env.step(a)  # s ← Env.Step(a)
         yield transition
@@ -280,20 +248,23 @@ def uncertainty_first_local_planning(
     env: DeepSea, agent: DDQN, counts: Counts, p_init: float, randomness: Randomness
 ) -> Iterator[Transition]:
     """Algorithm 2: choose where each rollout begins; yield each transition, without end."""
-    history = History()  # H ← ∅
+    history: History = {}  # H ← ∅
     rollouts = 0
     while True:  # while termination criteria not met: whoever iterates stops
         rng = randomness.at("restart", rollouts)
-        if not history.snapshots or rng.random() <= p_init:  # Unif[0, 1] ≤ p_init or H = ∅
-            env.reset()
-            s0 = env.save()  # s0 ~ μ0
+        if not history or rng.random() <= p_init:  # Unif[0, 1] ≤ p_init or H = ∅
+            env.reset()  # s0 ~ μ0
+            s0 = env.save()
             a0 = agent.act(s0.observation)  # a0 ← Agent.Act(s0)
         else:
-            s0, a0 = most_uncertain(history, counts, rng)  # argmax of u(s, a), where H_B = H
+            # s0, a0 ← argmax u(s, a) over s in H_B and all actions; here H_B is all of H.
+            s0, a0 = most_uncertain(history, counts, rng)
         for transition in data_collection(env, agent, s0, a0, history):  # DataCollection(…)
             counts.visit(transition.observation, transition.action)
-            # The pseudocode updates after the rollout; the experiments take an SGD step each query.
-            agent.update(transition)  # Agent.Update()
+            agent.replay.append(transition)
+            # The paper's experiments learn after every query, not only after every rollout.
+            if len(agent.replay) >= LEARNING_BATCH:
+                agent.update()  # Agent.Update()
             yield transition
         rollouts += 1
 
@@ -302,16 +273,16 @@ def most_uncertain(
     history: History, counts: Counts, rng: np.random.Generator
 ) -> tuple[Snapshot, int]:
     """Return s0 and a0, the most uncertain pair of a state in H and an action: Eq. 1."""
-    states = np.array(sorted(history.snapshots))
+    states = np.array(sorted(history))
     uncertainty = counts.uncertainty(states)
     place = argmax(uncertainty.max(axis=1), rng)
-    return history.snapshots[states[place]], argmax(uncertainty[place], rng)
+    return history[states[place]], argmax(uncertainty[place], rng)
 
 
 def argmax(values: np.ndarray, rng: np.random.Generator) -> int:
-    """Return the place of the highest value, any of them if there are several.
+    """Return the place of the highest value, a random one if there are several.
 
-    Counts tie all the time: every pair that was never tried has the same uncertainty.
+    Counts often tie: all pairs that were never tried are equally uncertain.
     """
     highest = np.flatnonzero(values == values.max())
     return int(highest[rng.integers(len(highest))])
@@ -347,7 +318,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Uncertainty-first local planning on Deep Sea.")
     parser.add_argument("--size", type=int, default=10, help="N: rows and columns of Deep Sea")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--queries", type=int, default=5000, help="budget of each run")
+    parser.add_argument("--queries", type=int, default=3000, help="budget of each run")
     parser.add_argument("--p_init", type=float, default=P_INIT, help="of local access")
     parser.add_argument("--access", choices=("local", "online", "both"), default="both")
     options = parser.parse_args()
