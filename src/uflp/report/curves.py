@@ -197,11 +197,11 @@ def new_figure(size: tuple[float, float]) -> Figure:
 
 
 def add_note(axes: Axes, text: str) -> None:
-    """Says below the right end of the axis what is drawn; a title may be too long for that."""
+    """Says what is drawn, below the name of the axis: a title may be too long for that."""
     axes.annotate(
         text,
         (1, 0),
-        (0, -24),
+        (0, -40),
         xycoords="axes fraction",
         textcoords="offset points",
         ha="right",

@@ -18,6 +18,7 @@ from uflp.report.curves import (
     add_legend,
     add_note,
     draw,
+    drawn,
     learning_curves,
     new_figure,
     tidy,
@@ -78,6 +79,7 @@ def _panels(plan: Plan, groups: Sequence[Group]) -> Figure:
             axes.label_outer()
             for handle, group in zip(handles, members, strict=True):
                 handle.set_label(group.detail)
+    add_note(grid[-1], drawn(groups, column=plan.measure))
     # One legend does for all panels: they show the same lines in the same colours.
     add_legend(picture, handles, "outside lower center")
     picture.suptitle(plan.title, x=0.01, ha="left", fontweight="bold")
@@ -91,14 +93,14 @@ def auc(plan: Plan, series: Sequence[Series]) -> Figure:
     picture = new_figure(SIZE)
     axes = picture.add_subplot()
     first, *others = plan.keys
-    drawn: dict[tuple[str, str | None, tuple[Any, ...]], list[Series]] = {}
+    by_line: dict[tuple[str, str | None, tuple[Any, ...]], list[Series]] = {}
     for one in series:
         names = (one.group.agent, one.group.variant, one.values[1:])
-        drawn.setdefault(names, []).append(one)
+        by_line.setdefault(names, []).append(one)
     own = colours_of(line.agent for line in plan.lines)
-    shades = scale_colours(len(drawn))
+    shades = scale_colours(len(by_line))
     handles = []
-    for ((agent, variant, values), members), shade in zip(drawn.items(), shades, strict=True):
+    for ((agent, variant, values), members), shade in zip(by_line.items(), shades, strict=True):
         areas = [[_area(run, plan.measure) for run in one.group.runs] for one in members]
         x = [one.values[0] for one in members]
         colour = shade if others else own[agent]
