@@ -18,8 +18,8 @@ import pytest
 import uflp
 from uflp.experiments.resolve import resolve
 from uflp.randomness import Randomness
-from uflp.simulators.deep_sea import DeepSea
 from uflp.runs.train import train
+from uflp.simulators.deep_sea import DeepSea
 
 FILE = Path(__file__).parent.parent / "examples" / "uflp_single_file.py"
 SIZE = 10

@@ -116,41 +116,6 @@ def test_the_best_return_is_one_minus_the_move_cost() -> None:
     assert simulator.screen_score == pytest.approx(0.99)
 
 
-@pytest.mark.parametrize("randomize_actions", [False, True])
-def test_outcomes_are_what_steps_lead_to(randomize_actions: bool) -> None:
-    simulator = DeepSea(size=7, randomize_actions=randomize_actions).make(seed=3)
-    outcomes = simulator.outcomes()
-    assert outcomes is not None
-    rng = np.random.default_rng(0)
-    tried = set()
-    for _ in range(600):
-        here, _ = simulator.reset()
-        terminated = False
-        p_right = rng.choice([0.1, 0.5, 0.9])
-        while not terminated:
-            right = simulator.action_mapping[divmod(here, 7)]
-            action = int(right if rng.random() < p_right else 1 - right)
-            tried.add((here, action))
-            expected = [table[here, action] for table in outcomes]
-            here, reward, terminated, *_ = simulator.step(action)
-            assert [here, reward, terminated] == expected
-    everywhere = [7 * row + column for row in range(7) for column in range(row + 1)]
-    assert tried == {(place, action) for place in everywhere for action in range(2)}
-
-
-def test_listing_outcomes_leaves_the_simulator_where_it_is() -> None:
-    simulator = DeepSea(size=5).make(seed=3)
-    simulator.reset()
-    simulator.step(1)
-    before = simulator.save()
-    simulator.outcomes()
-    assert simulator.save() == before
-
-
-def test_the_stochastic_version_has_no_outcomes_to_list() -> None:
-    assert DeepSea(stochastic=True).make(seed=0).outcomes() is None
-
-
 def test_the_mapping_follows_from_the_seed_of_the_run() -> None:
     mappings = [DeepSea().make(seed).action_mapping for seed in (0, 0, 1)]
     assert np.array_equal(mappings[0], mappings[1])

@@ -13,7 +13,7 @@ from uflp.randomness import Randomness
 from uflp.simulators.base import SEAL_WIDTH, Simulator, SnapshotError
 from uflp.simulators.projection import Projection, bins
 from uflp.simulators.small_rng import RNG_WIDTH, pack_rng, small_rng, unpack_rng
-from uflp.types import Outcomes, UsageError
+from uflp.types import UsageError
 
 
 @dataclass(frozen=True)
@@ -138,24 +138,6 @@ class DeepSeaSimulator(Simulator):
             unpack_rng(self._rng, data[_STATE.size :])
         self._row, self._column = row, column
         return self._observation(), {}
-
-    def outcomes(self) -> Outcomes | None:
-        """Return what every action leads to, unless that is random."""
-        if self._stochastic:
-            return None
-        shape = (self._size**2, 2)
-        # Above the diagonal is nothing.
-        outcomes = Outcomes(np.zeros(shape, np.int32), np.zeros(shape), np.ones(shape, bool))
-        here = self._row, self._column
-        for row, column in np.argwhere(np.tri(self._size)).tolist():
-            for action in range(2):
-                self._row, self._column = row, column
-                observation, reward, terminated, *_ = self._step(action)
-                cell = row * self._size + column, action
-                for table, value in zip(outcomes, (observation, reward, terminated), strict=True):
-                    table[cell] = value
-        self._row, self._column = here
-        return outcomes
 
     def render(self) -> Any:
         """Return a picture of the grid, uint8 [H, W, 3]: the diver, and the treasure."""
