@@ -38,3 +38,7 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="set any key, such as size=20; repeatable"),
 ]
+Trust = Annotated[
+    bool,
+    typer.Option("--trust", help="use the code and addresses that the folder or file names"),
+]

@@ -10,23 +10,32 @@ from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.resolve import resolve
 from uflp.training.records import CONFIG, as_json, completed
 from uflp.training.settings import RunSettings
+from uflp.trust import UntrustedError, names_from, permit_address
 from uflp.types import UsageError
 
 
-def recorded(folder: Path) -> tuple[RunSettings, float | None]:
-    """Returns the settings of the run that a folder holds, and its `stop_at_return`."""
+def recorded(folder: Path, *, trust: bool = False) -> tuple[RunSettings, float | None]:
+    """Returns the settings of the run that a folder holds, and its `stop_at_return`.
+
+    Args:
+        folder: of the run.
+        trust: see `resolved`.
+    """
     config = read_object(folder / CONFIG)
     if config is None:
         raise UsageError(f"{folder} is not a run folder: it has no readable {CONFIG}")
-    return resolved(config, folder / CONFIG)
+    return resolved(config, folder / CONFIG, folder, trust=trust)
 
 
-def recorded_cluster(folder: Path, ray: str | None = None) -> ClusterSettings | None:
+def recorded_cluster(
+    folder: Path, ray: str | None = None, *, trust: bool = False
+) -> ClusterSettings | None:
     """Returns how the run in a folder is spread, None if it is not.
 
     Args:
         folder: of the run.
         ray: where to go on, instead of where it was.
+        trust: whether the user trusts the address that the folder names.
     """
     spread = (read_object(folder / CONFIG) or {}).get("cluster")
     if spread is None:
@@ -35,18 +44,36 @@ def recorded_cluster(folder: Path, ray: str | None = None) -> ClusterSettings | 
         return None
     try:
         cluster = ClusterSettings(**spread)
+        if type(cluster.ray) is not str:
+            raise TypeError
     except TypeError as error:
         raise UsageError(f"{folder / CONFIG} does not say how its run is spread") from error
-    return cluster if ray is None else cluster.at(ray)
+    if ray is not None:
+        return cluster.at(ray)
+    with names_from(folder, trust=trust):
+        permit_address(cluster.ray)
+    return cluster
 
 
-def resolved(config: dict[str, Any], path: Path) -> tuple[RunSettings, float | None]:
+def resolved(
+    config: dict[str, Any], path: Path, place: Path, *, trust: bool = False
+) -> tuple[RunSettings, float | None]:
     """Returns the settings that `described` made a record of, and `stop_at_return`.
 
     Args:
         config: the record.
         path: where it was found.
+        place: the run folder or file that it is the record of.
+        trust: whether the user trusts the code that the record names.
+
+    Raises:
+        UntrustedError: if it names code that the user has not trusted.
     """
+    with names_from(place, trust=trust):
+        return _resolved(config, path)
+
+
+def _resolved(config: dict[str, Any], path: Path) -> tuple[RunSettings, float | None]:
     try:
         names = {key: config[key] for key in ("preset", "agent", "uncertainty", "access", "seed")}
         names["variant"] = config.get("variant")
@@ -54,6 +81,8 @@ def resolved(config: dict[str, Any], path: Path) -> tuple[RunSettings, float | N
         settings = resolve(**names, overrides=config["settings"])
         values = completed(config, settings)["settings"]
         settings = resolve(**names, overrides=values)
+    except UntrustedError:
+        raise
     except UsageError as error:
         raise UsageError(f"{path} is not the configuration of a run: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:

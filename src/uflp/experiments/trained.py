@@ -12,17 +12,22 @@ from uflp.training.checkpoints import Checkpoints
 from uflp.training.policy import Policy, write_policy
 from uflp.training.records import AGENT, CHECKPOINT
 from uflp.training.state_file import DamagedError
+from uflp.trust import names_of_run, remember
 from uflp.types import RunError, UsageError
 
 
-def load(path: Path) -> Policy:
+def load(path: Path, *, trust: bool = False) -> Policy:
     """Returns the trained agent of a run, or of a file that `export` wrote.
 
     Of a run that is not finished, it is the agent of the newest checkpoint.
+
+    Args:
+        path: the run folder or file.
+        trust: whether the user trusts the code that it names.
     """
     saved = _read(path)
     try:
-        settings, _ = resolved(json.loads(saved["identity"]), path)
+        settings, _ = resolved(json.loads(saved["identity"]), path, path, trust=trust)
         return Policy(settings, saved["run"])
     except UsageError:
         raise
@@ -30,14 +35,21 @@ def load(path: Path) -> Policy:
         raise UsageError(f"{path} does not hold a trained agent: {error!r}") from error
 
 
-def export(path: Path, out: Path) -> None:
-    """Writes the settings and the agent of a run into one file, without replay and history."""
-    load(path)  # refuses what could not be loaded again
+def export(path: Path, out: Path, *, trust: bool = False) -> None:
+    """Writes the settings and the agent of a run into one file, without replay and history.
+
+    Args:
+        path: the run folder or file.
+        out: the file to write.
+        trust: whether the user trusts the code that the run names.
+    """
+    policy = load(path, trust=trust)  # refuses what could not be loaded again
     saved = _read(path)
     run = saved["run"]
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         write_policy(out, saved["identity"], run["queries"], run["learner"])
+        remember(out, names_of_run(policy.settings.simulator, None))
     except OSError as error:
         raise UsageError(f"{out} cannot be written: {error.strerror}") from error
 

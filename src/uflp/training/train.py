@@ -20,6 +20,7 @@ from uflp.training.run import Run
 from uflp.training.saving import DEFAULT_SECONDS, Saver
 from uflp.training.settings import RunSettings
 from uflp.training.trainable import Row, Trainable
+from uflp.trust import names_of_run, remember
 from uflp.types import UsageError
 
 Callback = Callable[[Row], Any]
@@ -96,6 +97,7 @@ def train(
         ) as folder,
         Interruption() as interruption,
     ):
+        remember(out, names_of_run(settings.simulator, run.spread.get("cluster")))
         rows = []
         saver = Saver(run, rows, folder, interruption, checkpoint_seconds)
         if resume:
