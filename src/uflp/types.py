@@ -61,6 +61,14 @@ class Transition(NamedTuple):
     next_mask: Any = None
 
 
+def at_least_1(name: str, value: int, most: int) -> None:
+    """Refuses a number that is not at least 1, or so large that nobody can mean it."""
+    if value < 1:
+        raise UsageError(f"{name} must be at least 1, not {value}")
+    if value > most:
+        raise UsageError(f"{name} must be at most {most:,}, not {value}")
+
+
 class Outcomes(NamedTuple):
     """What each of A actions leads to from each of N numbered observations, as NumPy arrays.
 

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 import typer
+
+from uflp.types import UsageError
+
+
+def _finite(value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise UsageError(f"--stop-at-return must be a finite number, not {value}")
+    return value
+
 
 Preset = Annotated[str, typer.Argument(help="the experiment: see `uflp list presets`")]
 MoreSettings = Annotated[
@@ -28,7 +38,11 @@ Queries = Annotated[
 ]
 StopAtReturn = Annotated[
     float | None,
-    typer.Option("--stop-at-return", help="stop a run once its mean return reaches this"),
+    typer.Option(
+        "--stop-at-return",
+        help="stop a run once its mean return reaches this",
+        callback=_finite,
+    ),
 ]
 Force = Annotated[
     bool, typer.Option("--force", help="train even where restores are seen to go wrong")

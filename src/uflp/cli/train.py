@@ -113,8 +113,10 @@ def train(
         raise UsageError("name a preset (see `uflp list presets`), or a run folder with --resume")
     if seed is not None and seeds is not None:
         raise UsageError("--seed names one seed and --seeds a number of them: give one of the two")
-    if seeds is not None and seeds < 1:
-        raise UsageError(f"--seeds must be at least 1, not {seeds}")
+    if seeds is not None:
+        from uflp.experiments.seeds import require_seeds
+
+        require_seeds(seeds)
     cluster = cluster_settings(
         ray,
         seeds,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,12 @@ def _resolved(config: dict[str, Any], path: Path) -> tuple[RunSettings, float | 
     try:
         names = {key: config[key] for key in ("preset", "agent", "uncertainty", "access", "seed")}
         names["variant"] = config.get("variant")
-        stop_at_return = config["stop_at_return"]
+        for key in ("preset", "agent", "uncertainty", "access", "variant"):
+            if not isinstance(names[key], str) and (
+                names[key] is not None or key not in ("uncertainty", "variant")
+            ):
+                raise UsageError(f"its {key} is {names[key]!r}")
+        stop_at_return = _goal(config["stop_at_return"])
         settings = resolve(**names, overrides=config["settings"])
         values = completed(config, settings)["settings"]
         settings = resolve(**names, overrides=values)
@@ -90,6 +96,14 @@ def _resolved(config: dict[str, Any], path: Path) -> tuple[RunSettings, float | 
     if as_json(settings.values()) != values:
         raise UsageError(f"{path} was written by another version: its settings are incomplete")
     return settings, stop_at_return
+
+
+def _goal(value: Any) -> float | None:
+    if value is None:
+        return None
+    if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
+        raise UsageError(f"stop_at_return must be a finite number or null, not {value!r}")
+    return float(value)
 
 
 def read_object(path: Path) -> dict[str, Any] | None:

@@ -15,9 +15,10 @@ from uflp.training.records import SUMMARY, claim, described, write_json
 from uflp.training.saving import DEFAULT_SECONDS
 from uflp.training.settings import RunSettings
 from uflp.trust import names_of_run, remember
-from uflp.types import UsageError
+from uflp.types import UsageError, at_least_1
 
 SEEDS = "seeds.json"
+_MOST_SEEDS = 100_000
 
 
 def train_seeds(
@@ -88,6 +89,11 @@ def _finish(settings: RunSettings, jobs: Sequence[Job], out: Path) -> Iterator[d
     ordered = [summaries[job.settings.seed] for job in jobs]
     write_json(out / SUMMARY, combined(settings, ordered, out))
     (out / SEEDS).unlink(missing_ok=True)
+
+
+def require_seeds(count: int) -> None:
+    """Refuses a number of seeds that cannot be meant."""
+    at_least_1("--seeds", count, _MOST_SEEDS)
 
 
 def seed_jobs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,12 @@ def export(path: Path, out: Path, *, trust: bool = False) -> None:
         out: the file to write.
         trust: whether the user trusts the code that the run names.
     """
+    made = [folder for folder in out.parents if not folder.exists()]
+    try:
+        if out.is_dir():
+            raise UsageError(f"{out} is a folder: name a file in it")
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror}") from error
     policy = load(path, trust=trust)  # refuses what could not be loaded again
     saved = _read(path)
     run = saved["run"]
@@ -51,6 +58,9 @@ def export(path: Path, out: Path, *, trust: bool = False) -> None:
         write_policy(out, saved["identity"], run["queries"], run["learner"])
         remember(out, names_of_run(policy.settings.simulator, None))
     except OSError as error:
+        for folder in made:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
         raise UsageError(f"{out} cannot be written: {error.strerror}") from error
 
 

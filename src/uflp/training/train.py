@@ -14,6 +14,7 @@ from uflp.agents.compute import configure
 from uflp.networks.parameters import saved_tree
 from uflp.training.collecting import SimulatorFailedError
 from uflp.training.interruption import Interrupted, Interruption
+from uflp.training.origin import numerics
 from uflp.training.policy import write_policy
 from uflp.training.records import AGENT, RunFolder, Stopped, summarize
 from uflp.training.run import Run
@@ -78,11 +79,16 @@ def train(
     """
     if not checkpoint_seconds >= 0:
         raise UsageError(f"checkpoint_seconds must not be negative, not {checkpoint_seconds}")
+    if stop_at_return is not None and not math.isfinite(stop_at_return):
+        raise UsageError(f"stop_at_return must be a finite number, not {stop_at_return}")
     configure()
     if settings.loop.keep_history and out is None:
         raise UsageError("keep_history needs a run folder to keep it in")
     # The run first: parts that turn out not to fit together leave no folder behind.
-    run = make_run(settings)
+    try:
+        run = make_run(settings)
+    except MemoryError as error:
+        raise UsageError("a run of these sizes does not fit into memory") from error
     if not resume:
         run.prepare()
     goal = math.inf if stop_at_return is None else stop_at_return
@@ -93,7 +99,14 @@ def train(
     stamp, records = run.simulator.stamp, run.whereabouts.records
     with (
         RunFolder(
-            out, settings, stop_at_return, stamp, records, spread=run.spread, resume=resume
+            out,
+            settings,
+            stop_at_return,
+            stamp,
+            records,
+            spread=run.spread,
+            numerics=numerics(run.simulator),
+            resume=resume,
         ) as folder,
         Interruption() as interruption,
     ):
