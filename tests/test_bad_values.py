@@ -19,6 +19,7 @@ from uflp.experiments.agents import AGENTS
 from uflp.experiments.resolve import resolve
 from uflp.simulators import SIMULATORS
 from uflp.training.settings import LoopSettings
+from uflp.training.train import train
 from uflp.types import UsageError
 from uflp.uncertainty import UNCERTAINTIES
 
@@ -179,3 +180,14 @@ def test_a_seed_is_a_whole_number() -> None:
     for seed in (0.0, 1.5, "0", None):
         with pytest.raises(UsageError, match="seed must be a whole number"):
             package.train("deep-sea", size=3, seed=seed)  # type: ignore[arg-type]
+
+
+def test_a_run_that_does_not_fit_into_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*given: Any) -> Any:
+        raise MemoryError
+
+    with pytest.raises(UsageError, match="does not fit into memory"):
+        train(resolve("deep-sea"), out=tmp_path / "run", make_run=full)
+    assert not list(tmp_path.iterdir())
