@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ _CACHE = Path(__file__).parent.parent / ".pytest_cache" / "jax"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+
+# What tests trust is no business of whoever runs them.
+_CONFIGURATION = tempfile.TemporaryDirectory(prefix="uflp-tests-")
+os.environ["XDG_CONFIG_HOME"] = _CONFIGURATION.name
 
 # Equal runs on every machine, and no deadline: a slow machine is not a failure.
 settings.register_profile("uflp", deadline=None, derandomize=True, database=None)

@@ -14,7 +14,7 @@ import uflp
 
 ROOT = Path(uflp.__file__).parent
 FOUNDATION = {"types", "files", "arrays", "randomness", "registry", "spaces", "masks", "state"}
-FOUNDATION |= {"cells"}
+FOUNDATION |= {"cells", "trust"}
 _ROOMS = {"simulators", "networks", "uncertainty", "agents", "replay"}
 _TRAINING = FOUNDATION | _ROOMS | {"planning", "training", "runs"}
 # A room to the rooms it may import, from the bottom up; each may also import itself.
@@ -28,6 +28,7 @@ LAYERS = {
     "masks": {"spaces"},
     "state": set(),
     "cells": {"types"},
+    "trust": {"types"},
     "simulators": FOUNDATION,
     "networks": FOUNDATION,
     "uncertainty": FOUNDATION | {"networks"},

@@ -111,6 +111,7 @@ def resume(
     *,
     callback: Callable[[dict[str, Any]], Any] | None = None,
     checkpoint_seconds: float = 600.0,
+    trust: bool = False,
 ) -> Result:
     """Goes on with an interrupted run; the same as `uflp train --resume` on the command line.
 
@@ -120,6 +121,8 @@ def resume(
         folder: of the run.
         callback: see `train`; only called for rows that are new.
         checkpoint_seconds: see `train`.
+        trust: whether you trust what the folder names: a `module:factory` to import, the address
+            of a Ray cluster. Needed once for a run that was not made here; see docs/security.md.
 
     Returns:
         The outcome of the whole run.
@@ -127,8 +130,8 @@ def resume(
     from uflp.distributed.train import trainer
     from uflp.experiments.recorded import recorded, recorded_cluster
 
-    settings, stop_at_return = recorded(Path(folder))
-    return trainer(recorded_cluster(Path(folder)))(
+    settings, stop_at_return = recorded(Path(folder), trust=trust)
+    return trainer(recorded_cluster(Path(folder), trust=trust))(
         settings,
         out=Path(folder),
         stop_at_return=stop_at_return,
@@ -138,7 +141,7 @@ def resume(
     )
 
 
-def load(run: str | Path) -> Policy:
+def load(run: str | Path, *, trust: bool = False) -> Policy:
     """Returns a trained agent.
 
     Example:
@@ -148,7 +151,9 @@ def load(run: str | Path) -> Policy:
 
     Args:
         run: a run folder, finished or not, or a file that `uflp export` wrote.
+        trust: whether you trust the `module:factory` that it names, if any, to be imported. Needed
+            once for a run that was not made here; see docs/security.md.
     """
     from uflp.experiments.trained import load as load_policy
 
-    return load_policy(Path(run))
+    return load_policy(Path(run), trust=trust)

@@ -61,6 +61,14 @@ class Transition(NamedTuple):
     next_mask: Any = None
 
 
+def at_least_1(name: str, value: int, most: int) -> None:
+    """Refuses a number that is not at least 1, or so large that nobody can mean it."""
+    if value < 1:
+        raise UsageError(f"{name} must be at least 1, not {value}")
+    if value > most:
+        raise UsageError(f"{name} must be at most {most:,}, not {value}")
+
+
 class Batch(NamedTuple):
     """Transitions that an agent learns from, as NumPy or JAX arrays of equal length.
 

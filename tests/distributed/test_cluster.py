@@ -4,6 +4,8 @@ import csv
 import json
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 from resuming import rows_of, small
@@ -36,6 +38,43 @@ PARTS = ["actor 1", "shard 0 of the replay", "the history", "the learner", "the 
 
 class StoppedError(Exception):
     """Ends a run from within."""
+
+
+INTRUDER = """
+import logging, sys
+import ray
+ray.init(address=sys.argv[1], log_to_driver=False, logging_level=logging.ERROR)
+print(ray.get(ray.remote(lambda: "inside").remote()))
+"""
+
+
+def test_who_lacks_the_token_is_refused_and_no_other_machine_is_listened_to(cluster):
+    import psutil
+    import ray
+
+    address = ray.get_runtime_context().gcs_address
+    # Else it would give up only after half a minute.
+    patience = {"RAY_gcs_rpc_server_connect_timeout_s": "2", "RAY_py_gcs_connect_timeout_s": "2"}
+    knowing = {**os.environ, **patience}
+    secrets = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN")
+    stranger = {name: value for name, value in knowing.items() if name not in secrets}
+    intrusions = [
+        subprocess.run(
+            [sys.executable, "-c", INTRUDER, address], env=env, capture_output=True, text=True
+        )
+        for env in (knowing, stranger, {**knowing, "RAY_AUTH_TOKEN": "0" * 64})
+    ]
+    assert [ended.stdout for ended in intrusions] == ["inside\n", "", ""]
+    assert all("InvalidAuthToken" in ended.stderr for ended in intrusions[1:])
+
+    here = psutil.Process()
+    listening = {
+        connection.laddr.ip
+        for process in [here, *here.children(recursive=True)]
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    }
+    assert listening and listening <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
 
 
 def test_one_actor_in_lock_step_has_the_numbers_of_a_run_without_ray(cluster, crews, tmp_path):

@@ -1,5 +1,6 @@
 """What is asked of Ray on the command line, and what is said if it cannot be had."""
 
+import os
 import socket
 import sys
 
@@ -107,3 +108,20 @@ def test_a_whole_history_is_shared_unless_told_otherwise():
     assert ClusterSettings(shared_counts=True).fitted(batched).shared_counts is True
     with pytest.raises(UsageError, match="needs shared counts"):
         ClusterSettings(shared_counts=False).fitted(whole)
+
+
+def test_every_cluster_has_a_token_of_its_own_and_leaves_the_environment_as_it_was(monkeypatch):
+    from ray._private import ray_constants
+
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "mine")
+    before, reachable = dict(os.environ), ray_constants.ENABLE_RAY_CLUSTER
+    tokens = set()
+    for _ in range(2):
+        with connection._private():
+            assert os.environ["RAY_AUTH_MODE"] == "token"
+            assert "RAY_AUTH_TOKEN_PATH" not in os.environ
+            tokens.add(os.environ["RAY_AUTH_TOKEN"])
+        assert dict(os.environ) == before
+        assert reachable is ray_constants.ENABLE_RAY_CLUSTER
+    assert len(tokens) == 2 and all(len(token) == 64 for token in tokens)

@@ -274,6 +274,24 @@ def test_missing_objects_are_made_from_the_packages_of_the_target_only() -> None
         write_back(Thing(event=None), msgpack.packb(node), exact=True)
 
 
+class Cleaner(Thing):
+    """Acts on its attributes when it goes, as temporary files do."""
+
+    cleaned: list[str] = []  # noqa: RUF012 (shared on purpose)
+
+    def __del__(self) -> None:
+        self.cleaned.append(self.name)
+
+
+def test_no_object_is_made_that_would_act_when_it_goes() -> None:
+    node = msgpack.unpackb(encode(Thing(part=None)))
+    name = f"{Cleaner.__module__}:{Cleaner.__qualname__}"
+    node[3] = {"part": ["object", 1, name, {"name": "a file of the user"}, []]}
+    with pytest.raises(SnapshotError, match="Cleaner is not known here"):
+        write_back(Thing(part=None), msgpack.packb(node), exact=True)
+    assert Cleaner.cleaned == []
+
+
 def test_names_to_skip_are_neither_saved_nor_rolled_back() -> None:
     saved, target = Thing(log=1, deep=Thing(log=2, n=3)), Thing(log=8, deep=Thing(log=9, n=0))
     write_back(target, encode(saved, skip={"log"}), exact=True, skip={"log"})

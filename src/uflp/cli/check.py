@@ -11,6 +11,8 @@ from uflp.cli.options import AsJson
 from uflp.cli.words import tell_json
 from uflp.types import UsageError
 
+_MOST_STEPS = 10_000_000
+
 
 def check(
     simulator: Annotated[
@@ -39,6 +41,8 @@ def check(
 
     if steps < 4:
         raise UsageError(f"--steps must be at least 4, not {steps}")
+    if steps > _MOST_STEPS:
+        raise UsageError(f"--steps must be at most {_MOST_STEPS:,}, not {steps}")
     if seed < 0:
         raise UsageError(f"--seed must not be negative, not {seed}")
     settings = named(simulator, **({} if strategy is None else {"strategy": strategy}))

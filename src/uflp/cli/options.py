@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 import typer
+
+from uflp.types import UsageError
+
+
+def _finite(value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise UsageError(f"--stop-at-return must be a finite number, not {value}")
+    return value
+
 
 Preset = Annotated[str, typer.Argument(help="the experiment: see `uflp list presets`")]
 MoreSettings = Annotated[
@@ -28,7 +38,11 @@ Queries = Annotated[
 ]
 StopAtReturn = Annotated[
     float | None,
-    typer.Option("--stop-at-return", help="stop a run once its mean return reaches this"),
+    typer.Option(
+        "--stop-at-return",
+        help="stop a run once its mean return reaches this",
+        callback=_finite,
+    ),
 ]
 Force = Annotated[
     bool, typer.Option("--force", help="train even where restores are seen to go wrong")
@@ -37,4 +51,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="end with the outcome as on
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="set any key, such as size=20; repeatable"),
+]
+Trust = Annotated[
+    bool,
+    typer.Option("--trust", help="use the code and addresses that the folder or file names"),
 ]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from uflp.cli.options import AsJson
+from uflp.cli.options import AsJson, Trust
 from uflp.cli.words import tell_json
 from uflp.types import UsageError
 
@@ -18,6 +18,7 @@ def replay(
     run: Annotated[Path, typer.Argument(help="a run folder of an Atari game")],
     out: Annotated[Path | None, typer.Option(help="film to write  [default: RUN/best.gif]")] = None,
     every: Annotated[int, typer.Option(help="frames of the game between two of the film")] = 8,
+    trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
     """Verify the best screen score of a run by playing its own actions from the start.
@@ -29,7 +30,7 @@ def replay(
 
     if every < 1:
         raise UsageError(f"--every must be at least 1, not {every}")
-    best = best_score(run)
+    best = best_score(run, trust=trust)
     gif = out or run / "best.gif"
     check_film(gif)
     scores: list[float] = [0.0]

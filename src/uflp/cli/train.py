@@ -22,6 +22,7 @@ from uflp.cli.options import (
     Ray,
     Settings,
     StopAtReturn,
+    Trust,
     UncertaintyName,
     VariantName,
 )
@@ -86,6 +87,7 @@ def train(
     lock_step: Annotated[
         bool, typer.Option(help="one actor in step with the learner: the numbers without --ray")
     ] = False,
+    trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
     """Train an agent and write a run folder.
@@ -101,16 +103,20 @@ def train(
         raise UsageError(f"--checkpoint-seconds must not be negative, not {checkpoint_seconds}")
     if resume is not None:
         _refuse_others(context)
-        outcome = _resume(resume, checkpoint_seconds, ray)
+        outcome = _resume(resume, checkpoint_seconds, ray, trust)
         if as_json:
             tell_json(outcome)
         return
+    if trust:
+        raise UsageError("--trust is about what a run folder names: it goes with --resume")
     if preset is None:
         raise UsageError("name a preset (see `uflp list presets`), or a run folder with --resume")
     if seed is not None and seeds is not None:
         raise UsageError("--seed names one seed and --seeds a number of them: give one of the two")
-    if seeds is not None and seeds < 1:
-        raise UsageError(f"--seeds must be at least 1, not {seeds}")
+    if seeds is not None:
+        from uflp.experiments.seeds import require_seeds
+
+        require_seeds(seeds)
     cluster = cluster_settings(
         ray,
         seeds,
@@ -153,17 +159,22 @@ def train(
         tell_json(outcome)
 
 
+_WITH_RESUME = ("resume", "checkpoint_seconds", "as_json", "ray", "trust")
+
+
 def _refuse_others(context: typer.Context) -> None:
     """Refuses options that would change a run which is only to go on."""
     for parameter in context.command.params:
         source = context.get_parameter_source(str(parameter.name))
         given = source is not None and source.name == "COMMANDLINE"
-        if given and parameter.name not in (*("resume", "checkpoint_seconds", "as_json", "ray"),):
+        if given and parameter.name not in _WITH_RESUME:
             name = parameter.opts[0] if parameter.param_type_name == "option" else parameter.name
             raise UsageError(f"--resume keeps the settings of the run: leave out {name}")
 
 
-def _resume(folder: Path, checkpoint_seconds: float, ray: str | None) -> dict[str, Any]:
+def _resume(
+    folder: Path, checkpoint_seconds: float, ray: str | None, trust: bool
+) -> dict[str, Any]:
     from uflp.experiments.recorded import recorded, recorded_cluster
     from uflp.experiments.seeds import SEEDS, are_finished, resume_seeds
 
@@ -172,9 +183,9 @@ def _resume(folder: Path, checkpoint_seconds: float, ray: str | None) -> dict[st
     if (folder / SEEDS).exists():
         if ray is not None:
             raise UsageError(f"{folder} holds seeds of one process each: leave out --ray")
-        return _show(resume_seeds(folder, checkpoint_seconds), folder)
-    settings, stop_at_return = recorded(folder)
-    cluster = recorded_cluster(folder, ray)
+        return _show(resume_seeds(folder, checkpoint_seconds, trust=trust), folder)
+    settings, stop_at_return = recorded(folder, trust=trust)
+    cluster = recorded_cluster(folder, ray, trust=trust)
     return _train_one(settings, folder, stop_at_return, checkpoint_seconds, cluster, resume=True)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from uflp.cli.options import AsJson
+from uflp.cli.options import AsJson, Trust
 from uflp.cli.words import tell_json
 
 _RUN = typer.Argument(metavar="RUN", help="a run folder, or a file that `uflp export` wrote")
@@ -24,6 +24,7 @@ def evaluate(
         Path | None,
         typer.Option(metavar="FILE", help="write what was played, for `uflp train` to begin with"),
     ] = None,
+    trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
     """Play episodes with a trained agent: greedily, without bonus or chance.
@@ -38,7 +39,7 @@ def evaluate(
 
     if video is not None:
         check_video(video)
-    policy = load(run)
+    policy = load(run, trust=trust)
     if video is not None:
         recorder = Recorder()
         policy.evaluate(1, seed, recorder)
@@ -59,6 +60,7 @@ def evaluate(
 def export(
     run: Annotated[Path, _RUN],
     out: Annotated[Path, typer.Argument(metavar="FILE", help="the file to write")],
+    trust: Trust = False,
 ) -> None:
     """Write a trained agent and its settings into one file, without replay and history.
 
@@ -66,5 +68,5 @@ def export(
     """
     from uflp.experiments.trained import export as write
 
-    write(run, out)
+    write(run, out, trust=trust)
     print(out)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import secrets
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import ModuleType
 
 from uflp.types import UsageError
@@ -36,6 +37,9 @@ def require_ray() -> ModuleType:
 def connected(address: str, processes: int, gpus: int = 0) -> Iterator[None]:
     """Connects to Ray, or starts it, until the end of the block.
 
+    One that is started here listens to this machine alone, and answers only who knows a token that
+    is drawn for it. One that is found has rules of its own, and the user's token, if any.
+
     Args:
         address: `local`, `auto`, or host:port.
         processes: how many the run will have.
@@ -46,38 +50,103 @@ def connected(address: str, processes: int, gpus: int = 0) -> Iterator[None]:
         _require_gpus(gpus)
         yield
         return
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_environment(_unless_set({"RAY_USAGE_STATS_ENABLED": "0"})))
+        if address == "local":
+            stack.enter_context(_private())
+        stack.callback(ray.shutdown)
+        _connect(ray, address, processes)
+        _require_gpus(gpus)
+        yield
+
+
+def _connect(ray: ModuleType, address: str, processes: int) -> None:
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address == "local":
-        # A busy machine takes longer to start it than Ray would wait.
-        os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")
-        # As many as there are processes: how they share the cores is the system's business.
-        os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # It listens to this machine alone.
         ray.init(
             address="local",
+            # As many as there are processes: how they share the cores is the system's business.
             num_cpus=processes,
             include_dashboard=False,
             object_store_memory=_LOCAL_STORE,
             **quiet,
         )
-    else:
-        _probe(address)
-        try:
-            ray.init(address=address, **quiet)
-        except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-            raise UsageError(_unanswered(address, error)) from error
-        available = ray.cluster_resources().get("CPU", 0)
-        if available < processes:
-            ray.shutdown()
-            raise UsageError(
-                f"the cluster has {available:g} CPUs, and this run has {processes} processes: "
-                "use fewer actors, or add machines"
-            )
+        return
+    _probe(address)
     try:
-        _require_gpus(gpus)
+        ray.init(address=address, **quiet)
+    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+        raise UsageError(_unanswered(address, error)) from error
+    available = ray.cluster_resources().get("CPU", 0)
+    if available < processes:
+        raise UsageError(
+            f"the cluster has {available:g} CPUs, and this run has {processes} processes: "
+            "use fewer actors, or add machines"
+        )
+
+
+@contextlib.contextmanager
+def _private() -> Iterator[None]:
+    """Lets Ray be started for this process alone: on the loopback interface, with a token.
+
+    The token is in the environment of the processes that Ray starts, where only the same user can
+    read it, and in no file.
+    """
+    try:
+        from ray._private import ray_constants
+        from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-defined]
+    except ImportError as error:
+        raise UsageError(
+            "this version of Ray cannot keep strangers out: pip install 'uflp[ray]'"
+        ) from error
+
+    def refresh() -> None:
+        """Lets Ray read the environment again, which it does only once by itself."""
+        # In this order: a thread that is still ending must not look for a token that is gone.
+        Config.initialize("")
+        AuthenticationTokenLoader.instance().reset_cache()
+
+    values = {
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),
+        "RAY_AUTH_TOKEN_PATH": None,
+        # What it says to Ray is that this machine is not to be reached by others.
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        # A busy machine takes longer to start it than Ray would wait.
+        **_unless_set({"RAY_raylet_start_wait_time_s": "180"}),
+    }
+    reachable = ray_constants.ENABLE_RAY_CLUSTER
+    try:
+        with _environment(values):
+            ray_constants.ENABLE_RAY_CLUSTER = False  # It was read when Ray was imported.
+            refresh()
+            yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = reachable
+        refresh()
+
+
+def _unless_set(values: Mapping[str, str]) -> dict[str, str | None]:
+    return {name: value for name, value in values.items() if name not in os.environ}
+
+
+@contextlib.contextmanager
+def _environment(values: Mapping[str, str | None]) -> Iterator[None]:
+    """Sets environment variables until the end of the block; None removes one."""
+    before = {name: os.environ.get(name) for name in values}
+    _set_environment(values)
+    try:
         yield
     finally:
-        ray.shutdown()
+        _set_environment(before)
+
+
+def _set_environment(values: Mapping[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def _require_gpus(gpus: int) -> None:
@@ -107,7 +176,10 @@ def _probe(address: str) -> None:
                 "this machine belongs to no Ray cluster that answers: use --ray local, or start "
                 "one with `ray start --head`"
             ) from error
-        raise UsageError(f"what answers at {address!r} is no Ray cluster") from error
+        raise UsageError(
+            f"what answers at {address!r} is no Ray cluster, or one that asks for a token "
+            "(RAY_AUTH_TOKEN)"
+        ) from error
 
 
 def _probe_port(address: str) -> None:

@@ -8,7 +8,10 @@ from typing import Any
 
 from uflp.training.rate_limiter import RateLimiter
 from uflp.training.settings import LoopSettings, RunSettings
-from uflp.types import UsageError
+from uflp.types import UsageError, at_least_1
+
+_MOST = 1_000_000
+"""Processes, queries of a chunk, SGD steps from one broadcast to the next."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,9 @@ class ClusterSettings:
     lock_step: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("actors", "replay_shards", "parameter_period"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if self.chunk is not None and self.chunk < 1:
-            raise UsageError(f"chunk must be at least 1 or none, not {self.chunk}")
+        for name in ("actors", "replay_shards", "parameter_period", "chunk"):
+            if getattr(self, name) is not None:
+                at_least_1(name, getattr(self, name), _MOST)
         if self.lock_step and self.actors > 1:
             raise UsageError(f"one actor can keep step with the learner, not {self.actors}")
         if self.lock_step and self.replay_shards > 1:

@@ -9,8 +9,7 @@ from typing import Any
 from uflp.experiments.agents import AGENTS
 from uflp.experiments.jobs import Job
 from uflp.experiments.resolve import UnchangedError, resolve
-from uflp.experiments.seeds import seed_jobs
-from uflp.types import UsageError
+from uflp.experiments.seeds import require_seeds, seed_jobs
 
 _LOCAL = ("p_init", "rule", "history_from", "keep_history", "demonstrations")
 """Settings that online access has only one value of."""
@@ -42,8 +41,7 @@ def comparison_jobs(
         overrides: as in `resolve`.
         stop_at_return: ends each run at the first evaluation whose mean return reaches it.
     """
-    if seeds < 1:
-        raise UsageError(f"--seeds must be at least 1, not {seeds}")
+    require_seeds(seeds)
     overrides = dict(overrides or {})
     local = resolve(
         preset, agent=agent, uncertainty=uncertainty, variant=variant, overrides=overrides

@@ -34,9 +34,14 @@ class BestScore:
         return self.simulator.replay(self.actions)
 
 
-def best_score(folder: Path) -> BestScore:
-    """Reads the best screen score of a run folder; executes nothing that is in it."""
-    settings, _ = recorded(folder)
+def best_score(folder: Path, *, trust: bool = False) -> BestScore:
+    """Reads the best screen score of a run folder; executes nothing that is in it.
+
+    Args:
+        folder: of the run.
+        trust: whether the user trusts the code that it names.
+    """
+    settings, _ = recorded(folder, trust=trust)
     try:
         best = read_arrays(folder / BEST, ("screen_score", "actions"))
         score, actions = float(best["screen_score"]), best["actions"].astype(np.uint8)

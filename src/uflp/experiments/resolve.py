@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import itertools
+import numbers
 import sys
 import types
 import typing
@@ -55,6 +56,8 @@ def resolve(
     if access not in ("local", "online"):
         raise UsageError(unknown("access", access, ("local", "online")))
     access = typing.cast(Access, access)
+    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
+        raise UsageError(f"seed must be a whole number, not {seed!r}")
     if seed < 0:
         raise UsageError(f"seed must not be negative, not {seed}")
     overrides = _renamed(overrides or {})
@@ -99,8 +102,10 @@ def resolve(
         if key in overrides and other not in overrides:
             values.pop(other, None)
     values |= overrides
+    _require_moderate(values)
     simulator = _make(parts["simulator"], values)
     values = {key: value(simulator) if callable(value) else value for key, value in values.items()}
+    _require_moderate(values)
     return RunSettings(
         preset=preset,
         agent=agent,
@@ -119,6 +124,37 @@ def resolve(
 
 # Keys that say the same thing in two ways: one that is set takes the place of a preset's other.
 _ALTERNATIVES = tuple(itertools.permutations(("sgd_period", "samples_per_insert")))
+
+
+# Of things that are made at once: beyond these, any machine would run out of memory.
+_LARGEST = {
+    "size": 2_000,
+    "hidden": 16_384,
+    "members": 1_000,
+    "atoms": 10_000,
+    "feature_size": 16_384,
+    "rnd_width": 16_384,
+    "rnd_batch": 1_000_000,
+    "learning_batch": 1_000_000,
+    "batch": 1_000_000_000,
+    "n_step": 1_000_000,
+    "bins": 1_000_000,
+    "hash_bits": 64,
+    "frame_skip": 1_000_000,
+    "replay_size": 10_000_000_000,
+    "history_size": 10_000_000_000,
+}
+_LARGEST_COUNT = 10**15
+"""Of all else, which is only counted: every number up to it is exact as a float, too."""
+
+
+def _require_moderate(values: Mapping[str, Any]) -> None:
+    """Refuses whole numbers so large that nobody can mean them."""
+    for key, value in values.items():
+        most = _LARGEST.get(key, _LARGEST_COUNT)
+        for number in value if isinstance(value, tuple) else (value,):
+            if type(number) is int and abs(number) > most:
+                raise UsageError(f"{key} must be at most {most:,}, not {number}")
 
 
 def _chosen(preset: str) -> tuple[Preset, Any, dict[str, Any]]:

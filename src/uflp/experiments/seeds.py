@@ -14,9 +14,11 @@ from uflp.experiments.recorded import read_object, resolved
 from uflp.runs.folder import SUMMARY, claim, described, write_json
 from uflp.runs.saving import DEFAULT_SECONDS
 from uflp.training.settings import RunSettings
-from uflp.types import UsageError
+from uflp.trust import names_of_run, remember
+from uflp.types import UsageError, at_least_1
 
 SEEDS = "seeds.json"
+_MOST_SEEDS = 100_000
 
 
 def train_seeds(
@@ -33,6 +35,7 @@ def train_seeds(
     """
     claim(out)
     write_json(out / SEEDS, {**described(settings, stop_at_return), "seeds": list(seeds)})
+    remember(out, names_of_run(settings.simulator, None))
     try:
         yield from _finish(
             settings, seed_jobs(settings, seeds, out, stop_at_return, checkpoint_seconds), out
@@ -45,14 +48,20 @@ def train_seeds(
 
 
 def resume_seeds(
-    out: Path, checkpoint_seconds: float = DEFAULT_SECONDS
+    out: Path, checkpoint_seconds: float = DEFAULT_SECONDS, *, trust: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """Goes on with seeds that were interrupted; yields the summaries of all of them."""
+    """Goes on with seeds that were interrupted; yields the summaries of all of them.
+
+    Args:
+        out: folder of the seeds.
+        checkpoint_seconds: see `train_seeds`.
+        trust: whether the user trusts the code that the folder names.
+    """
     config = read_object(out / SEEDS) or {}
     seeds = config.get("seeds")
     if not isinstance(seeds, list) or not all(type(seed) is int and seed >= 0 for seed in seeds):
         raise UsageError(f"{out / SEEDS} is not a record of seeds")
-    settings, stop_at_return = resolved(config, out / SEEDS)
+    settings, stop_at_return = resolved(config, out / SEEDS, out, trust=trust)
     yield from _finish(
         settings, seed_jobs(settings, seeds, out, stop_at_return, checkpoint_seconds), out
     )
@@ -80,6 +89,11 @@ def _finish(settings: RunSettings, jobs: Sequence[Job], out: Path) -> Iterator[d
     ordered = [summaries[job.settings.seed] for job in jobs]
     write_json(out / SUMMARY, combined(settings, ordered, out))
     (out / SEEDS).unlink(missing_ok=True)
+
+
+def require_seeds(count: int) -> None:
+    """Refuses a number of seeds that cannot be meant."""
+    at_least_1("--seeds", count, _MOST_SEEDS)
 
 
 def seed_jobs(

@@ -9,7 +9,7 @@ from typing import Any
 
 from uflp.experiments.jobs import Job
 from uflp.experiments.resolve import resolve
-from uflp.experiments.seeds import seed_jobs
+from uflp.experiments.seeds import require_seeds, seed_jobs
 from uflp.training.settings import RunSettings
 from uflp.types import UsageError
 
@@ -43,8 +43,7 @@ def grid_jobs(
     """
     if not vary:
         raise UsageError("a sweep needs something to vary, such as --vary p_init=0.1,0.3")
-    if seeds < 1:
-        raise UsageError(f"--seeds must be at least 1, not {seeds}")
+    require_seeds(seeds)
     twice = sorted(set(vary) & set(overrides or {}))
     if twice:
         raise UsageError(f"{twice[0]} is both varied and set")

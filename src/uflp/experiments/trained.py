@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,22 @@ from uflp.runs.checkpoints import Checkpoints
 from uflp.runs.folder import AGENT, CHECKPOINT
 from uflp.runs.policy import Policy, write_policy
 from uflp.runs.state_file import DamagedError
+from uflp.trust import names_of_run, remember
 from uflp.types import RunError, UsageError
 
 
-def load(path: Path) -> Policy:
+def load(path: Path, *, trust: bool = False) -> Policy:
     """Returns the trained agent of a run, or of a file that `export` wrote.
 
     Of a run that is not finished, it is the agent of the newest checkpoint.
+
+    Args:
+        path: the run folder or file.
+        trust: whether the user trusts the code that it names.
     """
     saved = _read(path)
     try:
-        settings, _ = resolved(json.loads(saved["identity"]), path)
+        settings, _ = resolved(json.loads(saved["identity"]), path, path, trust=trust)
         return Policy(settings, saved["run"])
     except UsageError:
         raise
@@ -30,15 +36,31 @@ def load(path: Path) -> Policy:
         raise UsageError(f"{path} does not hold a trained agent: {error!r}") from error
 
 
-def export(path: Path, out: Path) -> None:
-    """Writes the settings and the agent of a run into one file, without replay and history."""
-    load(path)  # refuses what could not be loaded again
+def export(path: Path, out: Path, *, trust: bool = False) -> None:
+    """Writes the settings and the agent of a run into one file, without replay and history.
+
+    Args:
+        path: the run folder or file.
+        out: the file to write.
+        trust: whether the user trusts the code that the run names.
+    """
+    made = [folder for folder in out.parents if not folder.exists()]
+    try:
+        if out.is_dir():
+            raise UsageError(f"{out} is a folder: name a file in it")
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror}") from error
+    policy = load(path, trust=trust)  # refuses what could not be loaded again
     saved = _read(path)
     run = saved["run"]
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         write_policy(out, saved["identity"], run["queries"], run["learner"])
+        remember(out, names_of_run(policy.settings.simulator, None))
     except OSError as error:
+        for folder in made:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
         raise UsageError(f"{out} cannot be written: {error.strerror}") from error
 
 

@@ -275,5 +275,7 @@ def style() -> AbstractContextManager[None]:
         "axes.edgecolor": FAINT,
         "lines.linewidth": 2.2,
         "svg.hashsalt": "uflp",
+        # Names of presets and folders are anybody's: a dollar sign in them begins no formula.
+        "text.parse_math": False,
     }
     return matplotlib.style.context(["default", own])

@@ -31,6 +31,9 @@ from uflp.uncertainty import UNCERTAINTIES
 RETURN = "eval_return_mean"
 """The column of `metrics.csv` that learning curves show unless another is named."""
 
+_LARGEST = 1e100
+"""Of the numbers that are drawn: their squares and sums are numbers, too."""
+
 # Runs that were moved aside for others of their name.
 _ASIDE = re.compile(r"\.old-\d+$")
 
@@ -87,7 +90,7 @@ class RunRecord:
         """The return that `queries_to_target` waits for."""
         target = self.settings.get("target_return")
         # False for NaN, and for whole numbers that no float can hold.
-        if isinstance(target, int | float) and abs(target) < 1e300:
+        if isinstance(target, int | float) and abs(target) <= _LARGEST:
             return float(target)
         return None
 
@@ -274,11 +277,17 @@ def _read_metrics(path: Path, skipped: list[Skipped]) -> dict[str, np.ndarray]:
     columns = dict(zip(header, np.array(cells).T, strict=True))
     queries, returns = columns["queries"], columns[RETURN]
     # Written so that a NaN counts as a failure.
-    if not (queries[0] > 0 and np.all(np.diff(queries) > 0) and np.isfinite(queries[-1])):
-        raise _DamageError(f"{path.name} has queries that do not increase")
+    if not (queries[0] > 0 and np.all(np.diff(queries) > 0) and queries[-1] < 2**53):
+        raise _DamageError(f"{path.name} has queries that do not increase, or too many")
     if np.isinf(returns).any() or np.isnan(returns).all():
         raise _DamageError(f"{path.name} has no finite {RETURN}")
-    return columns
+    if np.nanmax(np.abs(returns)) > _LARGEST:
+        raise _DamageError(f"{path.name} has an {RETURN} beyond ±{_LARGEST:g}")
+    # Of the other columns, such cells count as empty.
+    return {
+        name: np.where(np.abs(values) <= _LARGEST, values, np.nan)
+        for name, values in columns.items()
+    }
 
 
 def _numbers(row: list[str], width: int, line: int) -> list[float]:

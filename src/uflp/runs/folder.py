@@ -7,6 +7,7 @@ import csv
 import json
 import math
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, TextIO
@@ -17,7 +18,7 @@ from uflp.arrays import write_arrays
 from uflp.files import TEMPORARY, replacing
 from uflp.runs.events import EventFile
 from uflp.runs.lock import LOCK, Lock
-from uflp.runs.provenance import provenance
+from uflp.runs.provenance import changes, provenance
 from uflp.runs.run_protocol import BestTrajectory
 from uflp.runs.state_file import sync_folder
 from uflp.training.metrics import Row
@@ -66,6 +67,7 @@ class RunFolder:
         records: Sequence[Record] = (),
         *,
         spread: Mapping[str, Any] | None = None,
+        numerics: Mapping[str, Any] | None = None,
         resume: bool = False,
     ):
         """Makes the folder; refuses one that holds another run, or that cannot be written.
@@ -77,6 +79,7 @@ class RunFolder:
             simulator: stamp of the simulator, which records what was drawn for it from the seed.
             records: what the run keeps of where it has been.
             spread: see `RunProtocol`.
+            numerics: what the run's numbers depend on besides its settings.
             resume: whether the folder holds part of this very run, which goes on.
         """
         self.path = path
@@ -91,9 +94,10 @@ class RunFolder:
             self._lock = Lock(path)
         try:
             if resume:
-                self._check()
+                self._check(numerics or {})
             else:
-                write_json(path / CONFIG, decisive | provenance())
+                made_with = {**provenance(), "numerics": numerics or {}}
+                write_json(path / CONFIG, decisive | made_with)
             self._events = EventFile(path)
         except BaseException:
             self._lock.release()
@@ -105,10 +109,22 @@ class RunFolder:
     def __exit__(self, *error: object) -> None:
         self._lock.release()
 
-    def _check(self) -> None:
-        """Refuses to go on with what is finished."""
+    def _check(self, numerics: Mapping[str, Any]) -> None:
+        """Refuses to go on with what is finished; warns where its numbers may change."""
         if (self.path / SUMMARY).exists():
             raise UsageError(f"{self.path} holds a finished run: there is nothing to resume")
+        try:
+            before = json.loads((self.path / CONFIG).read_text()).get("numerics")
+        except (OSError, ValueError, AttributeError, RecursionError):
+            return
+        changed = changes(before, numerics)
+        if changed:
+            warnings.warn(
+                f"{self.path} goes on with other libraries or flags than it began with "
+                f"({'; '.join(changed)}): from here on its numbers may differ from those of a run "
+                "that was never interrupted",
+                stacklevel=2,
+            )
 
     def rewrite(self, rows: Sequence[Row]) -> None:
         """Puts the rows of a checkpoint in the place of those that were written since.

@@ -17,7 +17,9 @@ from uflp.state import State
 from uflp.training.agent_runner import predict
 from uflp.training.evaluation import Evaluation, Watch, evaluate
 from uflp.training.settings import RunSettings
-from uflp.types import UsageError
+from uflp.types import UsageError, at_least_1
+
+_MOST_EPISODES = 10_000_000
 
 
 class Policy:
@@ -91,8 +93,7 @@ class Policy:
             watch: called with the simulator at every state.
             simulator: of the kind that it was trained in, such as one that is recorded.
         """
-        if episodes < 1:
-            raise UsageError(f"there must be at least 1 episode, not {episodes}")
+        at_least_1("the number of episodes", episodes, _MOST_EPISODES)
         if seed < 0:
             raise UsageError(f"a seed must not be negative, not {seed}")
         rng = Randomness(seed).at("evaluation", 0)

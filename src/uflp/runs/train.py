@@ -16,12 +16,14 @@ from uflp.planning import SimulatorFailedError
 from uflp.runs.folder import AGENT, RunFolder, Stopped, summarize
 from uflp.runs.interruption import Interrupted, Interruption
 from uflp.runs.policy import write_policy
+from uflp.runs.provenance import numerics
 from uflp.runs.run_protocol import RunProtocol
 from uflp.runs.saving import DEFAULT_SECONDS, Saver
 from uflp.runs.warm_start import prepare
 from uflp.training.metrics import Row
 from uflp.training.run import Run
 from uflp.training.settings import RunSettings
+from uflp.trust import names_of_run, remember
 from uflp.types import UsageError
 
 Callback = Callable[[Row], Any]
@@ -82,11 +84,16 @@ def train(
     """
     if not checkpoint_seconds >= 0:
         raise UsageError(f"checkpoint_seconds must not be negative, not {checkpoint_seconds}")
+    if stop_at_return is not None and not math.isfinite(stop_at_return):
+        raise UsageError(f"stop_at_return must be a finite number, not {stop_at_return}")
     configure()
     if settings.loop.keep_history and out is None:
         raise UsageError("keep_history needs a run folder to keep it in")
     # The run first: parts that turn out not to fit together leave no folder behind.
-    run = make_run(settings)
+    try:
+        run = make_run(settings)
+    except MemoryError as error:
+        raise UsageError("a run of these sizes does not fit into memory") from error
     if not resume:
         prepare(run)
     goal = math.inf if stop_at_return is None else stop_at_return
@@ -97,10 +104,18 @@ def train(
     stamp, records = run.simulator.stamp, run.exploration_log.records
     with (
         RunFolder(
-            out, settings, stop_at_return, stamp, records, spread=run.spread, resume=resume
+            out,
+            settings,
+            stop_at_return,
+            stamp,
+            records,
+            spread=run.spread,
+            numerics=numerics(run.simulator),
+            resume=resume,
         ) as folder,
         Interruption() as interruption,
     ):
+        remember(out, names_of_run(settings.simulator, run.spread.get("cluster")))
         rows = []
         saver = Saver(run, rows, folder, interruption, checkpoint_seconds)
         if resume:

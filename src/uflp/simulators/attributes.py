@@ -252,6 +252,8 @@ class _Writer:
         known = isinstance(found, type) and issubclass(found, base)
         if known and base is object:
             known = _package(found) in self._packages and reading.is_plain(found)
+            # One that is made of a file's values would act on them when it goes.
+            known = known and not hasattr(found, "__del__")
         if not known:
             raise SnapshotError(f"{path} cannot be restored: {name} is not known here")
         return found

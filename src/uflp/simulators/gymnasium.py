@@ -15,6 +15,7 @@ from uflp.simulators.attribute_reader import UnreadableError
 from uflp.simulators.base import Simulator, SnapshotError, UnsavableError
 from uflp.simulators.scene import Scene, copied
 from uflp.simulators.strategies import STRATEGIES, Copy, Replay, Strategy
+from uflp.trust import permit
 from uflp.types import UsageError
 
 
@@ -35,8 +36,15 @@ class Gymnasium:
 
     def __post_init__(self) -> None:
         _check_strategy(self.strategy)
-        if self.id not in gymnasium.registry and ":" not in self.id:
+        for name in self.imports:
+            permit(name, "code to import")
+        if self.id not in gymnasium.registry and not self.imports:
             raise UsageError(unknown("Gymnasium id", self.id, gymnasium.registry))
+
+    @property
+    def imports(self) -> dict[str, str | None]:
+        """The id, if it names a module that Gymnasium imports first: `module:ID`."""
+        return {f"gym:{self.id}": None} if ":" in self.id else {}
 
     def make(self, seed: int) -> GymnasiumSimulator:
         """Returns a simulator; its randomness comes from the seeds that `reset` is given."""

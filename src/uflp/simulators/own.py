@@ -7,12 +7,13 @@ import sys
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 
 from uflp.simulators.base import Simulator
 from uflp.simulators.gymnasium import GymnasiumSimulator, flat
+from uflp.trust import permit
 from uflp.types import UsageError
 
 
@@ -22,7 +23,8 @@ class Own:
 
     Attributes:
         factory: module and function (or class), such as `my_package.my_env:MyEnv`; modules in the
-            working directory are found, too. It returns a `gymnasium.Env` or a `Simulator`.
+            working directory are found, too, unless a file names them. It returns a
+            `gymnasium.Env` or a `Simulator`.
         strategy: see `Gymnasium`; ignored for a `Simulator`.
         flatten: see `Gymnasium`; likewise.
     """
@@ -31,8 +33,21 @@ class Own:
     strategy: str = "auto"
     flatten: bool = False
 
+    # No field: it is where this machine has the module, which is not a setting of a run.
+    _folder: ClassVar[str | None] = None
+
     def __post_init__(self) -> None:
+        folder = permit(self.factory, "code to import")
+        if folder is not None:
+            object.__setattr__(self, "_folder", str(folder))
         self._function()
+
+    @property
+    def imports(self) -> dict[str, str | None]:
+        """The name, and the folder that its module was found in, if Python would not find it."""
+        package: Any = sys.modules[self.factory.partition(":")[0].partition(".")[0]]
+        places = [*getattr(package, "__path__", ()), getattr(package, "__file__", None) or ""]
+        return {self.factory: self._folder if str(Path(places[0]).parent) == self._folder else None}
 
     def make(self, seed: int) -> Simulator:
         """Calls the factory; its randomness comes from the seeds that `reset` is given."""
@@ -49,9 +64,8 @@ class Own:
 
     def _function(self) -> Any:
         module, _, name = self.factory.partition(":")
-        here = str(Path.cwd())
-        if here not in sys.path:
-            sys.path.insert(0, here)
+        if self._folder is not None and self._folder not in sys.path:
+            sys.path.insert(0, self._folder)
         try:
             found = importlib.import_module(module)
         except ModuleNotFoundError as error:

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.jobs import Job
 from uflp.experiments.resolve import UnchangedError, resolve
-from uflp.experiments.seeds import seed_jobs
+from uflp.experiments.seeds import require_seeds, seed_jobs
 from uflp.training.settings import RunSettings
 from uflp.types import UsageError
 
@@ -88,8 +88,8 @@ class Changes:
     cluster: ClusterSettings | None = None
 
     def __post_init__(self) -> None:
-        if self.seeds is not None and self.seeds < 1:
-            raise UsageError(f"--seeds must be at least 1, not {self.seeds}")
+        if self.seeds is not None:
+            require_seeds(self.seeds)
 
     def words(self) -> list[str]:
         """Returns what tells a folder of such runs from that of the figure's own."""
