@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 INTEGRATIONS := .venv/.installed-integrations
 
-.PHONY: install demo test test-integrations test-long lint format bench clean
+.PHONY: install demo test test-integrations test-long lint format bench claims clean
 
 install: $(STAMP)
 
@@ -42,6 +42,10 @@ format: install
 
 bench: install
 	$(BIN)/python -m benchmarks
+
+# The pages that compare the paper with the results, from the CSVs in results/.
+claims: install
+	$(BIN)/python -m uflp.report.claims
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache

@@ -36,7 +36,7 @@ class Watch:
         self.sought = np.zeros(2, int)
         self.taken = np.zeros(2, int)
         self._size = size
-        self._right = run.simulator._env._action_mapping
+        self._right = run.simulator.action_mapping
         self._tried = np.zeros((size, size, 2), bool)
         self._worth = self._worthwhile()
 

@@ -61,20 +61,6 @@ class Transition(NamedTuple):
     next_mask: Any = None
 
 
-class Outcomes(NamedTuple):
-    """What each of A actions leads to from each of N numbered observations, as NumPy arrays.
-
-    Attributes:
-        next_observation: int [N, A].
-        reward: float [N, A].
-        terminated: bool [N, A].
-    """
-
-    next_observation: Any
-    reward: Any
-    terminated: Any
-
-
 class Batch(NamedTuple):
     """Transitions that an agent learns from, as NumPy or JAX arrays of equal length.
 

@@ -1,5 +1,6 @@
 """The paper's figures: their data, their runs, and the numbers drawn from them."""
 
+import contextlib
 import csv
 import json
 import sys
@@ -10,7 +11,7 @@ import pytest
 
 from uflp import cli
 from uflp.experiments.figures import FIGURES, SCALES
-from uflp.report.pictures import curves, fit_exponent
+from uflp.report.pictures import auc, curves, fit_exponent, scaling
 from uflp.report.scores import final_score, finals, maxima
 from uflp.report.series import gather
 from uflp.runs.folder import RunFolder, summarize
@@ -167,6 +168,47 @@ def test_a_target_is_drawn_among_returns_alone(scale, targets, tmp_path):
     assert [text.get_text() for text in axes.texts if text.get_text() == "300"] == targets
 
 
+@pytest.mark.parametrize("seeds", [3, 5])
+def test_areas_of_few_seeds_are_dots_and_of_more_a_band(seeds, tmp_path):
+    plan = FIGURES["swingup-batch"]
+    jobs = [job for job in plan.jobs("paper", tmp_path) if job.settings.seed < seeds]
+    for job in jobs:
+        value = float(job.settings.seed)
+        write(job, [{"queries": job.settings.loop.queries, "eval_return_mean": value}])
+    (axes,) = auc(plan, gather(plan, jobs)).axes
+    dots = [line for line in axes.lines if line.get_marker() == "o"]
+    agents = len(plan.lines)
+    # A run that is always at a value has that as its area: here, the number of its seed.
+    if seeds == 3:
+        assert len(axes.collections) == 0 and len(dots) == 3 * agents
+        assert [set(line.get_ydata()) for line in dots[:3]] == [{0.0}, {1.0}, {2.0}]
+        assert [text.get_text() for text in axes.texts] == ["each of 3 seeds"]
+    else:
+        assert len(axes.collections) == len(dots) == agents
+        assert set(dots[0].get_ydata()) == {2.0}
+        heights = axes.collections[0].get_paths()[0].vertices[:, 1]
+        assert (heights.min(), heights.max()) == pytest.approx((0.0368, 3.9632), abs=1e-4)
+        assert [text.get_text() for text in axes.texts] == ["mean and 95 % t interval, 5 seeds"]
+
+
+@pytest.mark.parametrize(
+    ("seeds", "words"),
+    [
+        (1, "one seed"),
+        (3, "(2.00, 2.10, 2.20), 3 seeds"),
+        (5, "[2.00, 2.40], 95 % t interval, 5 seeds"),
+    ],
+)
+def test_an_exponent_is_told_with_what_its_seeds_support(seeds, words, tmp_path):
+    plan = FIGURES["deep-sea-scaling"]
+    jobs = [job for job in plan.jobs("paper", tmp_path) if job.settings.seed < seeds]
+    fabricate(jobs, lambda s: round(1000 * s.simulator.size ** (2 + 0.1 * s.seed)))
+    (axes,) = scaling(plan, gather(plan, jobs)).axes
+    label = axes.get_legend().get_texts()[0].get_text()
+    # Of 2.0 to 2.4, with standard error √0.005 and t of four degrees of freedom: 2.2 ± 0.196.
+    assert label.endswith(words)
+
+
 def test_tables_hold_the_last_evaluations_and_the_highest_scores(tmp_path):
     plan = FIGURES["eval-ddqn"]
     jobs = [job for job in plan.jobs("laptop", tmp_path) if job.settings.seed < 2]
@@ -184,9 +226,10 @@ def test_tables_hold_the_last_evaluations_and_the_highest_scores(tmp_path):
     rows = list(csv.DictReader(numbers.splitlines()))
     # Seeds 0 and 1 of the first line have finals 1 and 2, of the next line 3 and 4.
     assert [float(row["mean"]) for row in rows[:2]] == [1.5, 3.5]
-    assert (float(rows[0]["low"]), float(rows[0]["high"])) == (1.0, 2.0)
+    # Two seeds have no interval.
+    assert (rows[0]["low"], rows[0]["high"], rows[0]["interval"]) == ("", "", "none")
     assert rows[0]["paper"] == "2500.0 ± 0.0" and rows[0]["human"] == "4753"
-    assert "| Montezuma Revenge | DDQN | online | – | 2 | 1.500 [1.000, 2.000] |" in page
+    assert "| Montezuma Revenge | DDQN | online | – | 2 | 1.500 (1.000, 2.000) |" in page
     plan = FIGURES["actor-ddqn"]
     page, numbers = maxima(plan, gather(plan, jobs))
     rows = list(csv.DictReader(numbers.splitlines()))
@@ -261,6 +304,24 @@ def test_an_interrupted_figure_goes_on(tmp_path, monkeypatch, capsys):
     assert f"{again}: it was made otherwise: members was 3, not 4" in out
     assert f"{len(jobs) - 2} of {len(jobs)} runs are there already" in out
     assert (jobs[0].folder / "metrics.csv").read_bytes() == kept
+
+
+def test_a_figure_can_be_drawn_before_all_runs_are_there(tmp_path, monkeypatch, capsys):
+    plan = FIGURES["deep-sea-scaling"]
+    words = ("figure", "deep-sea-scaling", "--scale", "smoke", "--partial", "--out", tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        run(monkeypatch, *words)
+    assert stop.value.code == 2
+    assert "none of the 6 runs" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+    jobs = plan.jobs("smoke", tmp_path / "runs")
+    fabricate(jobs[:5], lambda s: 100 * s.simulator.size)
+    with contextlib.suppress(SystemExit):
+        run(monkeypatch, *words)
+    assert not jobs[5].folder.exists()
+    assert "(5 of 6 runs)" in (tmp_path / "deep-sea-scaling.svg").read_text()
+    entry = json.loads((tmp_path / "provenance.json").read_text())["deep-sea-scaling"]
+    assert entry["runs"] == {"planned": 6, "finished": 5}
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,14 @@ def groups_in(folder: Path) -> list[Group]:
     return group_runs(read_runs([folder])[0])[0]
 
 
+def clear_case(make_run: MakeRun, folder: Path, seeds: int) -> list[Group]:
+    """Makes seeds that all have an area of a half with local access, and none online."""
+    for seed in range(seeds):
+        make_run(f"local-{seed}", [0.5, 0.5], seed=seed)
+        make_run(f"online-{seed}", [0, 0], seed=seed, access="online")
+    return groups_in(folder)
+
+
 def test_a_clear_case_by_hand(make_run: MakeRun, tmp_path: Path) -> None:
     for seed, returns in enumerate([[0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1]]):
         make_run(f"local-{seed}", returns, seed=seed)
@@ -26,12 +36,76 @@ def test_a_clear_case_by_hand(make_run: MakeRun, tmp_path: Path) -> None:
     (comparison,) = compare(groups)
     # Areas 250, 150 and 50 of 400.
     assert comparison.difference.mean == pytest.approx(150 / 400)
-    assert comparison.difference.low == pytest.approx(50 / 400)
-    assert tuple(comparison.improvement) == (1, 1, 1)
+    assert comparison.improvement.mean == 1
+    for interval in (comparison.difference, comparison.improvement):
+        assert math.isnan(interval.low) and math.isnan(interval.high)
     assert comparison.sentence == (
         "Local access reached 0.95 after 300 queries (median of 3 seeds); online never did."
     )
     assert verdict(groups) == comparison.sentence
+
+
+def test_three_seeds_have_no_interval_and_say_nothing_of_significance(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    (comparison,) = compare(clear_case(make_run, tmp_path, 3))
+    # Nothing more extreme than all of one side above all of the other: 2 of 20 assignments.
+    assert comparison.p_value == pytest.approx(0.1)
+    assert comparison.numbers == (
+        "Normalised AUC, local minus online: 0.500. Probability that local is better: 1.000."
+    )
+    values = json.loads(json.dumps(comparison.values()))
+    assert values["p_value"] == pytest.approx(0.1)
+    assert values["auc_difference"] == {"mean": 0.5, "low": None, "high": None, "interval": None}
+    assert values["probability_local_better"] == {"mean": 1, "low": None, "high": None}
+    assert values["local"]["auc"] == {
+        **{"mean": 0.5, "low": None, "high": None, "interval": None},
+        "by_seed": [0.5, 0.5, 0.5],
+    }
+    for name in ("page.html", "page.md"):
+        text = write_report([tmp_path], tmp_path / name).path.read_text()
+        said, _, notes = text.partition("How to read this" if name == "page.html" else "- Of fewer")
+        told = said if name == "page.html" else notes.partition("## deep-sea")[2]
+        assert "0.500" in text and "significan" not in told and "permutation" not in told
+        assert "interval" not in told and "p = " not in told
+        assert re.search(r"\d \[-?\d", told) is None
+
+
+def test_five_seeds_have_both_intervals_and_a_test(make_run: MakeRun, tmp_path: Path) -> None:
+    (comparison,) = compare(clear_case(make_run, tmp_path, 5))
+    assert comparison.p_value == pytest.approx(2 / 252)
+    assert list(comparison.intervals) == ["95 % t interval", "95 % bootstrap interval"]
+    assert comparison.significance == (
+        "The difference of the areas is significant at 0.05 (permutation test, p = 0.008)."
+    )
+    assert "0.500, 95 % t interval [0.500, 0.500], 95 % bootstrap" in comparison.numbers
+    assert comparison.values()["auc_difference"]["interval"] == "t"
+    page = write_report([tmp_path]).path.read_text()
+    assert "<dt>permutation test</dt><dd>p = 0.008</dd>" in page
+    assert comparison.significance in page
+    assert comparison.significance in write_report([tmp_path], tmp_path / "x.md").path.read_text()
+
+
+def test_a_difference_that_chance_may_have_made_is_not_significant(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    for seed, (ours, theirs) in enumerate([(1, 0), (0, 0), (0, 0), (0, 0)]):
+        make_run(f"local-{seed}", [ours, ours], seed=seed)
+        make_run(f"online-{seed}", [theirs, theirs], seed=seed, access="online")
+    (comparison,) = compare(groups_in(tmp_path))
+    # Whichever side has the one, the difference is as large.
+    assert comparison.p_value == 1
+    assert comparison.significance == (
+        "The difference of the areas is not significant at 0.05 (permutation test, p = 1.000)."
+    )
+
+
+def test_ten_seeds_have_the_bootstrap_alone(make_run: MakeRun, tmp_path: Path) -> None:
+    (comparison,) = compare(clear_case(make_run, tmp_path, 10))
+    assert list(comparison.intervals) == ["95 % bootstrap interval"]
+    assert comparison.p_value == pytest.approx(2 / 184_756)
+    assert "p < 0.001" in comparison.significance
+    assert comparison.values()["local"]["auc"]["interval"] == "bootstrap"
 
 
 def test_what_was_found_is_told_beside_what_was_returned(make_run: MakeRun, tmp_path: Path) -> None:

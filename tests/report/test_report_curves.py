@@ -14,10 +14,11 @@ from fabricated import MakeRun
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from uflp.report.curves import Reference, add_legend, draw, learning_curves, render
+from uflp.report.curves import Reference, add_legend, draw, drawn, learning_curves, render
 from uflp.report.groups import Group, group_runs
 from uflp.report.looks import LOOKS, colours, scale_colours
 from uflp.report.runs import read_runs
+from uflp.report.words import drawn as words_of_seeds
 
 
 @pytest.fixture
@@ -28,11 +29,69 @@ def groups(make_run: MakeRun, tmp_path: Path) -> list[Group]:
     return group_runs(read_runs([tmp_path])[0])[0]
 
 
-def test_lines_are_means_in_the_agents_colour(groups: list[Group]) -> None:
+@pytest.fixture
+def five(make_run: MakeRun, tmp_path: Path) -> list[Group]:
+    """Five seeds, which end at 1, 2, 3, 4 and 5."""
+    for seed in range(5):
+        make_run(f"local-{seed}", [0, seed + 1], seed=seed, target_return=None)
+        make_run(f"online-{seed}", [0, 0], seed=seed, access="online", target_return=None)
+    return group_runs(read_runs([tmp_path])[0])[0]
+
+
+def test_of_few_seeds_each_is_drawn_and_no_interval(groups: list[Group]) -> None:
     axes = Figure().add_subplot()
     handles = draw(axes, groups)
+    # One for what was measured and one for what is held, which here is nothing but its last point.
+    seeds, held = axes.lines[:6:2], axes.lines[1:6:2]
+    ends = [0.0, 0.5, 1.0]
+    for line, value in zip(seeds, ends, strict=True):
+        np.testing.assert_allclose(line.get_xydata(), [[100, 0], [200, value]])
+        assert line.get_alpha() < 1 and line.get_linewidth() < 2
+    assert [line.get_xydata().tolist() for line in held] == [[[200, end]] for end in ends]
+    assert len(axes.lines) == 12 and len(axes.collections) == 0
+    assert [handle.get_label() for handle in handles] == ["DDQN, local", "DDQN, online"]
+    assert drawn(groups) == "each of 3 seeds"
+
+
+def test_a_seed_that_stopped_at_its_goal_goes_on_thinly_beside_one_that_did_not(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    make_run("a", [0, 1], seed=0, budget=1000)
+    make_run("b", [0, 0, 0, 0], seed=1, budget=1000, stopped=None)
+    groups = group_runs(read_runs([tmp_path])[0])[0]
+    axes = Figure().add_subplot()
+    draw(axes, groups)
+    solved, held, cut, after = axes.lines
+    np.testing.assert_array_equal(solved.get_xydata(), [[100, 0], [200, 1]])
+    np.testing.assert_array_equal(held.get_xydata(), [[200, 1], [400, 1]])
+    assert held.get_linewidth() < solved.get_linewidth()
+    assert cut.get_xdata().tolist() == [100, 200, 300, 400] and len(after.get_xdata()) == 1
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ([1, 1], "one seed"),
+        ([2, 4], "each of 2 to 4 seeds"),
+        ([5, 9], "mean and 95 % t interval, 5 to 9 seeds"),
+        ([10, 10], "mean and 95 % bootstrap interval, 10 seeds"),
+        ([3, 5], "mean and 95 % t interval, 5 seeds; each of 3 seeds"),
+        (
+            [1, 5, 20],
+            "mean and 95 % bootstrap interval, 20 seeds; mean and 95 % t interval, 5 seeds; "
+            "one seed",
+        ),
+    ],
+)
+def test_pictures_say_what_they_draw(counts: list[int], words: str) -> None:
+    assert words_of_seeds(counts) == words
+
+
+def test_lines_are_means_in_the_agents_colour(five: list[Group]) -> None:
+    axes = Figure().add_subplot()
+    handles = draw(axes, five)
     local, _, online, _ = axes.lines
-    np.testing.assert_allclose(local.get_xydata(), [[100, 0], [200, 0.5]])
+    np.testing.assert_allclose(local.get_xydata(), [[100, 0], [200, 3]])
     assert to_hex(local.get_color()) == to_hex(online.get_color()) == LOOKS["ddqn"].colour.lower()
     assert local.get_linestyle() == "-" and online.get_linestyle() == "--"
     assert [handle.get_label() for handle in handles] == ["DDQN, local", "DDQN, online"]
@@ -40,13 +99,17 @@ def test_lines_are_means_in_the_agents_colour(groups: list[Group]) -> None:
     assert axes.get_ylabel() == "evaluation return"
 
 
-def test_the_band_reaches_over_the_seeds(groups: list[Group]) -> None:
-    axes = Figure().add_subplot()
-    draw(axes, groups[:1])
+def test_the_band_of_five_seeds_is_the_t_interval(five: list[Group]) -> None:
+    figure = learning_curves(five)
+    (axes,) = figure.axes
     corners = axes.collections[0].get_paths()[0].vertices
     at_the_end = corners[corners[:, 0] == 200, 1]
-    # Of three seeds, one in 27 resamples is all of the lowest: more than one in forty.
-    assert (at_the_end.min(), at_the_end.max()) == pytest.approx((0, 1))
+    # The mean is 3, its standard error √0.5, and t of four degrees of freedom 2.776.
+    assert (at_the_end.min(), at_the_end.max()) == pytest.approx((1.0368, 4.9632), abs=1e-4)
+    (note,) = [text for text in axes.texts if text.get_text().endswith("t interval, 5 seeds")]
+    figure.canvas.draw()
+    box = note.get_window_extent()
+    assert box.y0 >= 0 and not box.overlaps(axes.xaxis.label.get_window_extent())
 
 
 def test_a_goal_is_held_thinly_to_the_end_of_the_axis(make_run: MakeRun, tmp_path: Path) -> None:

@@ -89,12 +89,16 @@ def test_the_page_says_what_the_runs_say(runs: Path) -> None:
     )
     for words in (
         *(
-            "Mean over seeds",
-            "Interquartile mean over seeds",
+            "<figcaption>Evaluation return, each of 4 seeds</figcaption>",
             "P(local better)",
-            "100 % [100, 100]",
+            "<dd>100 %</dd>",
+            "<dt>permutation test</dt><dd>p = 0.029</dd>",
         ),
-        *("<td>1.000 [1.000, 1.000]</td>", "<td>300 (4 of 4)</td>", "<td>– (0 of 4)</td>"),
+        *(
+            "<td>1.000 (1.000, 1.000, 1.000, 1.000)</td>",
+            "<td>300 (4 of 4)</td>",
+            "<td>– (0 of 4)</td>",
+        ),
         # What differs, and what does not.
         *('<th scope="col">epsilon</th>', "<dt>learning_batch</dt><dd>128</dd>"),
         *("4 restarts", "no restarts", "10 cells visited in 40 queries"),
@@ -120,7 +124,7 @@ def test_a_page_of_games_shows_what_was_found(make_run: MakeRun, tmp_path: Path)
     Page(text)
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", text)
     for words in ("Cells seen", "Rooms reached", "Highest screen score"):
-        assert words in captions
+        assert f"{words}, one seed" in captions
     assert "2 rooms visited in 200 queries, no restarts" in text.lower()
     assert captions[-2:] == ["2 ×, score 100", "1 ×, score 100"]
     image = re.search(r'alt="Image 1 that[^"]*" src="data:image/png;base64,([^"]*)"', text)
@@ -180,7 +184,7 @@ def test_many_groups_have_a_picture_an_agent(make_run: MakeRun, tmp_path: Path) 
     text = write_report([tmp_path]).path.read_text()
     Page(text)
     assert re.findall(r"<figcaption>(.*?)</figcaption>", text) == [
-        *("DDQN: mean over seeds", "DDQN-Bonus: mean over seeds")
+        *("DDQN: evaluation return, one seed", "DDQN-Bonus: evaluation return, one seed")
     ]
     legends = re.findall(r'<ul class="legend">(.*?)</ul>', text)
     assert [legend.count("<li ") for legend in legends] == [5, 5]

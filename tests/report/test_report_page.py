@@ -8,7 +8,7 @@ import pytest
 from fabricated import MakeRun
 
 from uflp.report import write_report
-from uflp.report.words import number
+from uflp.report.words import number, over_seeds
 from uflp.types import UsageError
 
 
@@ -40,11 +40,11 @@ def test_the_table_by_hand(make_run: MakeRun, tmp_path: Path) -> None:
     assert (local["preset"], local["agent"], local["uncertainty"]) == ("deep-sea", "ddqn", "counts")
     assert local["seeds"] == "3"
     assert local["queries"] == "200 to 400"
-    assert local["final return"] == "0.750 [0.250, 1.000]"
+    assert local["final return"] == "0.750 (1.000, 1.000, 0.250)"
     assert local["best"] == "1.000"
     assert local["queries to target"] == "300 (2 of 3)"
     # Areas 250/400, 150/400 and 12.5/400.
-    assert local["normalised AUC"].startswith("0.344 [0.031, 0.625")
+    assert local["normalised AUC"] == "0.344 (0.625, 0.375, 0.031)"
     assert local["positive rewards"] == "2"
     assert local["queries/s"] == "500"
     online = row(text, "online")
@@ -53,7 +53,10 @@ def test_the_table_by_hand(make_run: MakeRun, tmp_path: Path) -> None:
     assert "settings" not in local
     assert "Left out" not in text
     verdict = "Local access reached 0.95 after 300 queries (median of 3 seeds); online never did."
-    assert f"## deep-sea\n\n{verdict}\n\n![" in text
+    numbers = (
+        "DDQN: Normalised AUC, local minus online: 0.344. Probability that local is better: 1.000."
+    )
+    assert f"## deep-sea\n\n{verdict}\n\n{numbers}\n\n![" in text
     assert "](report-deep-sea.png)" in text and "](report-deep-sea.svg)" in text
     assert {path.name for path in out.parent.iterdir() if path.is_file()} == {
         *("report.md", "report-deep-sea.png", "report-deep-sea.svg")
@@ -171,3 +174,17 @@ def test_numbers() -> None:
     shown = {0.99: "0.990", -0.0001: "0.000", 123.456: "123.5", 12_345.6: "12,346"}
     assert {value: number(value) for value in shown} == shown
     assert number(nan) == "–"
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([], "–"),
+        ([0.5], "0.500"),
+        ([0.91, 0.93, 0.95, 0.97], "0.940 (0.910, 0.930, 0.950, 0.970)"),
+        ([1.0, 2, 3, 4, 5], "3.000 [1.037, 4.963] t, [1.800, 4.200] bootstrap"),
+        ([1.0] * 10, "1.000 [1.000, 1.000]"),
+    ],
+)
+def test_a_mean_is_shown_with_what_its_seeds_support(values: list[float], words: str) -> None:
+    assert over_seeds(values) == words

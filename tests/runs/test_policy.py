@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from probes import Corridor
+from probes import Corridor, corridor_run
 from resuming import small
 
 import uflp
@@ -141,3 +141,11 @@ def test_whole_returns_are_learned_from_as_they_are() -> None:
     for more in ({"n_step": 3}, {"reward_clip": 1.0}):
         with pytest.raises(UsageError, match="pi learns from whole returns"):
             Run(small("deep-sea", "pi", "counts", **more))
+
+
+def test_a_data_frame_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = train(corridor_run(queries=50))
+    assert list(result.to_dataframe()["queries"]) == [50]
+    monkeypatch.setitem(sys.modules, "pandas", None)  # Then importing it fails.
+    with pytest.raises(UsageError, match="pip install 'uflp\\[dataframe\\]'"):
+        result.to_dataframe()

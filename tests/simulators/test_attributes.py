@@ -14,6 +14,7 @@ import gymnasium
 import msgpack
 import numpy as np
 import pytest
+from dm_env import specs
 from gymnasium.wrappers import FrameStackObservation, TimeLimit
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -127,6 +128,21 @@ def test_other_kinds_come_back(value: Any) -> None:
     assert type(target.value) is type(value)
     assert repr(target.value) == repr(value)
     assert getattr(target.value, "flags", None) == getattr(value, "flags", None)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: specs.Array((2,), np.float32),
+        lambda: specs.BoundedArray((2,), np.float32, 0, 1),
+        lambda: specs.DiscreteArray(3),
+        lambda: gymnasium.spaces.Discrete(3),
+    ],
+)
+def test_specs_and_spaces_are_constants_and_left_as_they_are(make: Any) -> None:
+    own = make()
+    assert moved(Thing(value=make()), Thing(value=own)).value is own
+    assert encode(Thing(value=make(), other=1)) == encode(Thing(value=len, other=1))
 
 
 @pytest.mark.parametrize(

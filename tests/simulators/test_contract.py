@@ -12,9 +12,10 @@ from gymnasium import spaces
 
 from uflp.simulators import SIMULATORS, Simulator, contract
 from uflp.simulators.base import SEAL_WIDTH, SnapshotError
-from uflp.simulators.bsuite import RNG_WIDTH, Bsuite, pack_rng, small_rng, unpack_rng
+from uflp.simulators.bsuite import Bsuite
 from uflp.simulators.contract import check
 from uflp.simulators.deep_sea import DeepSea
+from uflp.simulators.small_rng import RNG_WIDTH, pack_rng, small_rng, unpack_rng
 from uflp.simulators.swingup import Swingup
 from uflp.types import Snapshot
 

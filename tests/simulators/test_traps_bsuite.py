@@ -1,7 +1,11 @@
-"""Where saving and restoring bsuite's environments goes wrong, one test for each way."""
+"""Where saving and restoring bsuite's environments, and ours like them, goes wrong: a test each."""
 
 from __future__ import annotations
 
+import copy
+import pickle
+import struct
+import zlib
 from typing import Any
 
 import numpy as np
@@ -12,6 +16,7 @@ from uflp.simulators import Simulator, SnapshotError
 from uflp.simulators.bsuite import Bsuite
 from uflp.simulators.deep_sea import DeepSea
 from uflp.simulators.swingup import Swingup
+from uflp.types import Snapshot
 
 DEEP_SEA = [DeepSea(size=6), DeepSea(size=6, stochastic=True), Bsuite("deep_sea/0")]
 SWINGUP = [Swingup(), Bsuite("cartpole_swingup/3")]
@@ -19,10 +24,6 @@ SWINGUP = [Swingup(), Bsuite("cartpole_swingup/3")]
 
 def play(simulator: Simulator, actions: list[int]) -> list[tuple[Any, float]]:
     return [(np.asarray(o).tolist(), r) for o, r, *_ in map(simulator.step, actions)]
-
-
-def env_of(simulator: Any) -> Any:
-    return simulator._course.env if hasattr(simulator, "_course") else simulator._env
 
 
 def step_to_the_end(simulator: Simulator) -> Any:
@@ -58,9 +59,9 @@ def test_the_end_of_deep_sea_is_an_observation_but_no_snapshot(settings: Any) ->
 
 def test_deep_sea_refuses_a_row_below_the_last_one() -> None:
     simulator = DeepSea(size=6).make(0)
-    simulator.reset(seed=0)
-    simulator._env._row = 6
-    snapshot = simulator.save()
+    data = struct.pack("<II?", 6, 0, False)
+    seal = zlib.crc32(data, 1).to_bytes(4, "little")
+    snapshot = Snapshot(simulator.stamp, data + seal, 0.0)
     with pytest.raises(SnapshotError, match="no state at row 6"):
         simulator.restore(snapshot)
 
@@ -86,7 +87,8 @@ def test_bsuite_ids_with_a_mapping_fix_its_seed() -> None:
     assert np.array_equal(*mappings)
 
 
-def test_random_numbers_that_deep_sea_draws_and_ignores_are_not_in_its_snapshot() -> None:
+def test_the_way_to_a_state_of_deep_sea_is_not_in_its_snapshot() -> None:
+    """bsuite draws a number on every move to the right, also where none is needed."""
     simulator = DeepSea(size=6, randomize_actions=False).make(0)
     snapshots = []
     for actions in ([1, 0, 1, 0], [1, 1, 0, 0]):
@@ -96,21 +98,38 @@ def test_random_numbers_that_deep_sea_draws_and_ignores_are_not_in_its_snapshot(
     assert snapshots[0].data == snapshots[1].data
 
 
-@pytest.mark.parametrize("settings", [*DEEP_SEA, *SWINGUP, Bsuite("catch_scale/0")], ids=str)
-def test_a_restore_does_not_roll_back_the_logs_of_bsuite(settings: Any) -> None:
-    simulator = settings.make(0)
+BSUITE_IDS = ("deep_sea/0", "cartpole_swingup/3", "catch_scale/0")
+
+
+@pytest.mark.parametrize("bsuite_id", BSUITE_IDS)
+def test_a_restore_does_not_roll_back_the_logs_of_bsuite(bsuite_id: str) -> None:
+    simulator = Bsuite(bsuite_id).make(0)
+    env = simulator._course.env
     simulator.reset(seed=0)
     snapshot = simulator.save()
-    before = env_of(simulator).bsuite_info()
-    if "_height_threshold" in vars(env_of(simulator)):
-        env_of(simulator)._height_threshold = -2  # so that something counts as upright
+    before = env.bsuite_info()
+    if "_height_threshold" in vars(env):
+        env._height_threshold = -2  # so that something counts as upright
     for _ in range(3):
         step_to_the_end(simulator)
         simulator.reset()
-    logged = env_of(simulator).bsuite_info()
+    logged = env.bsuite_info()
     assert logged != before
     simulator.restore(snapshot, randomness="exact")
-    assert env_of(simulator).bsuite_info() == logged
+    assert env.bsuite_info() == logged
+
+
+@pytest.mark.parametrize("settings", [*DEEP_SEA[:2], SWINGUP[0]], ids=str)
+def test_ours_keep_no_logs_that_a_snapshot_could_hold(settings: Any) -> None:
+    simulator = settings.make(0)
+    simulator.reset(seed=0)
+    simulator.step(1)
+    snapshot = simulator.save()
+    step_to_the_end(simulator)
+    simulator.reset(seed=0)
+    simulator.step(1)
+    assert simulator.save() == snapshot
+    assert simulator.metrics() == {}
 
 
 @pytest.mark.parametrize("settings", [*SWINGUP, Bsuite("cartpole/0")], ids=str)
@@ -123,6 +142,15 @@ def test_after_a_restore_resets_draw_from_their_own_generator(settings: Any) -> 
     assert np.array_equal(*episodes)
 
 
+def test_copies_of_swingup_reset_from_a_generator_of_their_own() -> None:
+    simulator = Swingup().make(0)
+    simulator.reset(seed=0)
+    copies = [copy.deepcopy(simulator), pickle.loads(pickle.dumps(simulator))]
+    expected = [simulator.reset()[0].tolist() for _ in range(3)]
+    for other in copies:
+        assert [other.reset()[0].tolist() for _ in range(3)] == expected
+
+
 @pytest.mark.parametrize("settings", SWINGUP, ids=str)
 def test_the_time_of_swingup_goes_back_in_state_and_observation(settings: Any) -> None:
     simulator = settings.make(0)
@@ -132,9 +160,9 @@ def test_the_time_of_swingup_goes_back_in_state_and_observation(settings: Any) -
     played = [0, 0]
     for attempt in range(2):
         observation, _ = simulator.restore(snapshot)
-        state = env_of(simulator)._state
-        assert observation.ravel()[5] == np.float32(state.time_elapsed / 10)
-        assert observation.ravel()[7] == (1 if abs(state.theta_dot) < 1 else -1)
+        assert observation.ravel()[5] == np.float32(0.4)
+        theta_dot = observation.ravel()[4]
+        assert observation.ravel()[7] == (1 if abs(theta_dot) < 1 else -1)
         while not simulator.step(1)[2]:
             played[attempt] += 1
     assert played == [600, 600]

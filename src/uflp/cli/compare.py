@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -76,8 +75,8 @@ def compare(
 
 def _tell(jobs: Any, out: Path) -> dict[str, Any]:
     """Says what the comparison shows, and returns it."""
-    from uflp.report import words, write_report
-    from uflp.report.comparisons import comparison_of
+    from uflp.report import write_report
+    from uflp.report.comparisons import Comparison
     from uflp.report.costs import cost_words
     from uflp.report.groups import group_runs
     from uflp.report.runs import read_runs
@@ -86,15 +85,12 @@ def _tell(jobs: Any, out: Path) -> dict[str, Any]:
     folders = [job.folder for job in jobs]
     groups, _ = group_runs(read_runs(folders)[0])
     local, online = sorted(groups, key=lambda group: group.access)
-    comparison = comparison_of(local, online)
+    comparison = Comparison(local, online)
     print(comparison.sentence)
     if comparison.found:
         print(comparison.found)
-    if not math.isnan(comparison.difference.mean):
-        print(
-            f"Normalised AUC, local minus online: {words.interval(comparison.difference)}. "
-            f"Probability that local is better: {words.interval(comparison.improvement)}."
-        )
+    if comparison.numbers:
+        print(comparison.numbers)
     print(cost_words(comparison.local, measure(jobs[0].settings.simulator.make(0))))
     written = write_report(folders, out / "report.html")
     tell_skipped(written.skipped)

@@ -38,6 +38,9 @@ def figure(
     out: Annotated[
         Path | None, typer.Option(help="folder  [default: runs/figures/ID-SCALE]")
     ] = None,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="make no runs: draw those that are finished")
+    ] = False,
     ray: Ray = None,
     actors: Actors = None,
 ) -> None:
@@ -62,7 +65,8 @@ def figure(
     changes = Changes(variant, seeds, overrides, cluster_settings(ray, None, actors=actors))
     out = out or Path("runs") / "figures" / "-".join([plan.home or name, scale, *changes.words()])
     jobs = plan.jobs(scale, out / "runs", changes)
-    make_missing(jobs)
+    if not partial:
+        make_missing(jobs)
     print(write_figure(name, plan.at(scale), jobs, out, changes.command(name, scale)))
     if plan.claim:
         print(f"The paper: {plan.claim}.")

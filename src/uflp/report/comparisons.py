@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,24 @@ import numpy as np
 from uflp.report import words
 from uflp.report.groups import Group
 from uflp.report.looks import FOUND, labels, measure_of
-from uflp.report.outcomes import Outcome, areas_of, outcome_of
-from uflp.report.statistics import Interval, difference_interval, improvement_interval
+from uflp.report.outcomes import UNKNOWN, Outcome, areas_of, outcome_of
+from uflp.report.statistics import (
+    ALPHA,
+    Interval,
+    IntervalKind,
+    difference_interval,
+    improvement_interval,
+    interval_kind,
+    mean_interval,
+    permutation_test,
+)
 
 # What the two kinds of access may set differently, and still be two ways to do the same task.
 _OF_ACCESS = {
     *("p_init", "batch", "restart", "checkpoint_period", "rollout_limit", "restart_limit"),
     *("history_size", "history_bytes", "epsilon", "bonus_scale"),
 }
-_UNKNOWN = Interval(math.nan, math.nan, math.nan)
+_FEWEST_TO_TEST = 4  # Three against three cannot give less than p = 0.1.
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,14 +40,79 @@ class Comparison:
     Attributes:
         local: the one.
         online: the other.
-        difference: normalised area under the curve, local minus online; NaN where a side has none.
-        improvement: probability that a local seed has a larger area than an online one.
     """
 
     local: Group
     online: Group
-    difference: Interval
-    improvement: Interval
+
+    @cached_property
+    def areas(self) -> tuple[list[float], list[float]]:
+        """Normalised area under the curve of each run that ended, local and online."""
+        return areas_of(self.local), areas_of(self.online)
+
+    @property
+    def known(self) -> bool:
+        """Whether both sides have an area."""
+        return all(self.areas)
+
+    @property
+    def kind(self) -> IntervalKind:
+        """Which interval the side with fewer seeds supports."""
+        return interval_kind(min(map(len, self.areas)))
+
+    @cached_property
+    def difference(self) -> Interval:
+        """Difference of the mean areas, local minus online; NaN where a side has none."""
+        return difference_interval(*self.areas) if self.known else UNKNOWN
+
+    @cached_property
+    def improvement(self) -> Interval:
+        """Probability that a local seed has a larger area than an online one."""
+        return improvement_interval(*self.areas) if self.known else UNKNOWN
+
+    @cached_property
+    def p_value(self) -> float:
+        """Two-sided p-value of a permutation test of the difference; NaN where a side has none."""
+        return permutation_test(*self.areas) if self.known else math.nan
+
+    @property
+    def intervals(self) -> dict[str, Interval]:
+        """The intervals of the difference by their names; none where a side has too few seeds."""
+        if self.kind == "none":
+            return {}
+        found = {self.kind: self.difference}
+        if self.kind == "t":
+            found["bootstrap"] = difference_interval(*self.areas, "bootstrap")
+        return {f"95 % {kind} interval": interval for kind, interval in found.items()}
+
+    @property
+    def tested(self) -> bool:
+        """Whether there are seeds enough for a test to tell anything."""
+        return min(map(len, self.areas)) >= _FEWEST_TO_TEST
+
+    @property
+    def significance(self) -> str:
+        """Whether the difference is significant, in one sentence; nothing of too few seeds."""
+        if not self.tested:
+            return ""
+        told = "significant" if self.p_value <= ALPHA else "not significant"
+        return (
+            f"The difference of the areas is {told} at {ALPHA:g} "
+            f"(permutation test, {words.p_value(self.p_value)})."
+        )
+
+    @property
+    def numbers(self) -> str:
+        """The difference and the probability in one or two sentences; nothing if not known."""
+        if not self.known:
+            return ""
+        intervals = [f"{name} {words.ends(ends)}" for name, ends in self.intervals.items()]
+        difference = ", ".join([words.number(self.difference.mean), *intervals])
+        told = (
+            f"Normalised AUC, local minus online: {difference}. "
+            f"Probability that local is better: {words.interval(self.improvement)}."
+        )
+        return f"{told} {self.significance}".strip()
 
     @property
     def sentence(self) -> str:
@@ -79,16 +154,17 @@ class Comparison:
             "uncertainty": self.local.uncertainty,
             "verdict": self.sentence,
             "found": self.found,
-            "auc_difference": _known(self.difference),
+            "auc_difference": {**_known(self.difference), "interval": _named(self.kind)},
             "probability_local_better": _known(self.improvement),
+            "p_value": _finite(self.p_value),
             **{
                 access: {
                     "seeds": outcome.runs,
                     "reached": outcome.reached,
                     "queries_to_target": _finite(outcome.to_target),
-                    "final_return": _known(outcome.final),
+                    "final_return": _over_seeds(outcome.finals),
                     "best_return": _finite(outcome.best),
-                    "auc": _known(outcome.area),
+                    "auc": _over_seeds(outcome.areas),
                     "positive_rewards": _finite(outcome.positive_rewards),
                 }
                 for access, outcome in sides.items()
@@ -99,7 +175,7 @@ class Comparison:
 def compare(groups: Sequence[Group]) -> list[Comparison]:
     """Returns every pair of groups that differ in nothing but access and what belongs to it."""
     return [
-        comparison_of(local, online)
+        Comparison(local, online)
         for local in groups
         for online in groups
         if (local.access, online.access) == ("local", "online") and _alike(local, online)
@@ -147,16 +223,6 @@ def _verdict_on_many(comparisons: Sequence[Comparison]) -> str:
     return f"{start}: it reached the target {local}, online {online} (medians over seeds)."
 
 
-def comparison_of(local: Group, online: Group) -> Comparison:
-    """Compares two groups, which are taken to be alike."""
-    ours, theirs = areas_of(local), areas_of(online)
-    if not ours or not theirs:
-        return Comparison(local, online, _UNKNOWN, _UNKNOWN)
-    return Comparison(
-        local, online, difference_interval(ours, theirs), improvement_interval(ours, theirs)
-    )
-
-
 def _alike(local: Group, online: Group) -> bool:
     if (local.preset, local.agent) != (online.preset, online.agent):
         return False
@@ -198,6 +264,19 @@ def _finite(value: float) -> float | None:
 
 def _known(interval: Interval) -> dict[str, float | None]:
     return {name: _finite(value) for name, value in interval._asdict().items()}
+
+
+def _over_seeds(values: Sequence[float]) -> dict[str, Any]:
+    """Returns the mean over seeds, its interval and the kind of that, and the seeds' own values."""
+    return {
+        **_known(mean_interval(values) if values else UNKNOWN),
+        "interval": _named(interval_kind(len(values))),
+        "by_seed": list(values),
+    }
+
+
+def _named(kind: IntervalKind) -> str | None:
+    return None if kind == "none" else kind
 
 
 def _rank(outcome: Outcome) -> tuple[float, float, float]:

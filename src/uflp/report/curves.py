@@ -7,16 +7,17 @@ Matplotlib is imported only when something is drawn, and its global state is lef
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from uflp.report import words
 from uflp.report.groups import Group
 from uflp.report.looks import colours, labels, markers, measure_of, short
 from uflp.report.runs import RETURN
-from uflp.report.statistics import Statistic, band
+from uflp.report.statistics import Band, Curve, Statistic, band, interval_kind
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 SIZE, DPI = (8.0, 5.0), 150  # Inches, and 1200 × 750 pixels.
 FAINT = "#595959"
+# The seeds of a group that has too few for a mean lie over each other.
+_ONE_OF_FEW = {"linewidth": 1.3, "alpha": 0.75, "markersize": 5.5}
 QUERIES_LABEL, RETURN_LABEL = "simulator queries", measure_of(RETURN)
 
 
@@ -64,18 +67,7 @@ def learning_curves(
         axes = figure.add_subplot()
         handles = draw(axes, groups, references=references, column=column, y_label=y_label)
         axes.set_title(title, loc="left", fontweight="bold")
-        # Beside the name of the axis: a title may be long.
-        axes.annotate(
-            _seeds(groups),
-            (1, 0),
-            (0, -24),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            ha="right",
-            va="top",
-            fontsize="small",
-            color=FAINT,
-        )
+        add_note(axes, drawn(groups, column=column))
         add_legend(figure, handles)
     return figure
 
@@ -91,10 +83,9 @@ def draw(
     statistic: Statistic = "mean",
     shades: Sequence[str] | None = None,
 ) -> list[Artist]:
-    """Draws the mean of each group and its 95 % interval over seeds.
+    """Draws each group: the mean and its 95 % interval, or every seed where there are too few.
 
-    Where all runs of a group stopped at their goal, its curve goes on, thinner, to the end of the
-    axis.
+    Where all runs of a line stopped at their goal, it goes on, thinner, to the end of the axis.
 
     Args:
         axes: to draw on.
@@ -103,7 +94,7 @@ def draw(
         column: of `metrics.csv`.
         y_label: what that column is called.
         until: last query shown; None means the furthest evaluation of any run.
-        statistic: what the line is, and the interval is of.
+        statistic: what the line is, and the interval is of, where seeds are not drawn one by one.
         shades: a colour a group; None means the agents' own.
 
     Returns:
@@ -126,19 +117,17 @@ def draw(
         curves = group.curves(column)
         if not curves:
             continue
-        mean = band(curves, end, statistic)
-        measured = mean.queries <= max(curve.queries[-1] for curve in curves)
         # Markers go by distance along the line, and start apart where lines run together.
-        spacing: tuple[float, float] | None = (0.03 + 0.025 * (len(handles) % 4), 0.12)
-        if measured.sum() == 1:  # A line through one point cannot be seen.
-            look["marker"], spacing = marker or "o", None
-        axes.plot(mean.queries[measured], mean.mean[measured], markevery=spacing, **look)
-        # Joined to the measured part by its last point.
-        held = ~measured | (np.cumsum(measured) == measured.sum())
-        axes.plot(mean.queries[held], mean.mean[held], **{**look, "linewidth": 1, "marker": None})
-        axes.fill_between(
-            mean.queries, mean.low, mean.high, color=look["color"], alpha=0.18, linewidth=0
-        )
+        spacing = 0.03 + 0.025 * (len(handles) % 4), 0.12
+        if interval_kind(len(curves)) == "none":
+            few = {**look, **_ONE_OF_FEW} if len(curves) > 1 else look
+            for curve in curves:
+                _draw_line(axes, [curve], end, statistic, spacing, few)
+        else:
+            mean = _draw_line(axes, curves, end, statistic, spacing, look)
+            axes.fill_between(
+                mean.queries, mean.low, mean.high, color=colour, alpha=0.18, linewidth=0
+            )
         handles.append(Line2D([], [], label=label, **look))
     _draw_references(axes, references)
     axes.set_xlim(0, 1.01 * end)  # Room for a marker at the very end.
@@ -149,6 +138,28 @@ def draw(
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     tidy(axes)
     return handles
+
+
+def _draw_line(
+    axes: Axes,
+    curves: Sequence[Curve],
+    end: float,
+    statistic: Statistic,
+    spacing: tuple[float, float],
+    look: Mapping[str, Any],
+) -> Band:
+    """Draws one line through some curves, thinner where all of them hold their last value."""
+    mean = band(curves, end, statistic)
+    measured = mean.queries <= max(curve.queries[-1] for curve in curves)
+    seen = {"marker": look["marker"], "markevery": spacing}
+    if measured.sum() == 1:  # A line through one point cannot be seen.
+        seen = {"marker": look["marker"] or "o", "markevery": None}
+    axes.plot(mean.queries[measured], mean.mean[measured], **{**look, **seen})
+    # Joined to the measured part by its last point.
+    held = ~measured | (np.cumsum(measured) == measured.sum())
+    thin = {"linewidth": 0.5 * look.get("linewidth", 2), "marker": None}
+    axes.plot(mean.queries[held], mean.mean[held], **{**look, **thin})
+    return mean
 
 
 def _draw_references(axes: Axes, references: Sequence[Reference]) -> None:
@@ -183,6 +194,27 @@ def new_figure(size: tuple[float, float]) -> Figure:
     figure = Figure(figsize=size, dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def add_note(axes: Axes, text: str) -> None:
+    """Says what is drawn, below the name of the axis: a title may be too long for that."""
+    axes.annotate(
+        text,
+        (1, 0),
+        (0, -40),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        fontsize="small",
+        color=FAINT,
+    )
+
+
+def drawn(groups: Sequence[Group], statistic: Statistic = "mean", *, column: str = RETURN) -> str:
+    """Returns what `draw` makes of the groups' seeds, in words."""
+    counts = [len(group.curves(column)) for group in groups]
+    return words.drawn([count for count in counts if count], statistic)
 
 
 def tidy(axes: Axes) -> None:
@@ -245,12 +277,3 @@ def style() -> AbstractContextManager[None]:
         "svg.hashsalt": "uflp",
     }
     return matplotlib.style.context(["default", own])
-
-
-def _seeds(groups: Sequence[Group]) -> str:
-    """Returns what the line and the band are."""
-    counts = sorted({len(group.runs) for group in groups})
-    if counts[-1] == 1:
-        return "one seed"
-    number = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    return f"mean and 95 % interval, {number} seeds"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from uflp.report.provenance import PROVENANCE, of_runs, with_entry
 from uflp.report.runs import RETURN
 from uflp.report.series import Series, gather
 from uflp.report.writing import KINDS, write_files
+from uflp.types import UsageError
 
 _PICTURES = {"curves": pictures.curves, "auc": pictures.auc, "scaling": pictures.scaling}
 _TABLES = {"finals": scores.finals, "maxima": scores.maxima}
@@ -26,14 +28,23 @@ def write_figure(name: str, plan: Plan, jobs: Sequence[Job], out: Path, command:
     Args:
         name: of the figure, and of the files.
         plan: what it shows.
-        jobs: its runs, all finished.
+        jobs: its runs; those that are not finished are left out, and the title says so.
         out: folder to write to.
         command: what made the runs.
 
     Returns:
         The PNG, or the Markdown page.
+
+    Raises:
+        UsageError: if no run is finished; then nothing is written.
     """
-    series = gather(plan, jobs)
+    finished = [job for job in jobs if job.unfinished() is None]
+    if not finished:
+        raise UsageError(f"none of the {len(jobs)} runs of {name} is finished in {out}")
+    if len(finished) < len(jobs):
+        title = f"{plan.title} ({len(finished)} of {len(jobs)} runs)"
+        plan = dataclasses.replace(plan, title=title)
+    series = gather(plan, finished)
     if plan.kind in _TABLES:
         text, numbers = _TABLES[plan.kind](plan, series)
         shown = out / f"{name}.md"
@@ -44,7 +55,7 @@ def write_figure(name: str, plan: Plan, jobs: Sequence[Job], out: Path, command:
         files = {out / f"{name}.{kind}": render(picture, kind) for kind in KINDS}
         shown, numbers = out / f"{name}.png", evaluations(plan, series)
     files[out / f"{name}.csv"] = numbers.encode()
-    files[out / PROVENANCE] = with_entry(out / PROVENANCE, name, of_runs(command, jobs))
+    files[out / PROVENANCE] = with_entry(out / PROVENANCE, name, of_runs(command, jobs, finished))
     write_files(files, shown)
     return shown
 

@@ -21,10 +21,14 @@ HEADING = '<!doctype html>\n<html lang="en" data-page="uflp report">'
 """The first lines of every report, by which an older one is recognised."""
 
 _NOTES = (
-    "Square brackets and bands hold 95 % intervals: percentile bootstrap over seeds, always with "
-    "the same random numbers. With few seeds they are too narrow.",
+    "Fewer than five seeds have no interval: pictures draw each of them, and tables give the mean "
+    "with the seeds’ own values in round brackets.",
+    "From five seeds on, square brackets and bands hold 95 % intervals of the mean. Of five to "
+    "nine seeds bands are Student’s t intervals, and tables show the percentile bootstrap beside "
+    "them, which is too narrow there. From ten seeds on the bootstrap stands alone. It always has "
+    "the same random numbers.",
     "IQM is the interquartile mean: the mean of what is left after dropping ⌊n/4⌋ seeds at either "
-    "end. With fewer than four seeds it is the mean.",
+    "end. With fewer than four seeds it is the mean. Its band is a bootstrap, from ten seeds on.",
     "Queries are steps of the training simulator; evaluation does not count.",
     "Final return is the last evaluation of runs that spent their budget or stopped at their goal; "
     "if there is none, that of the others, marked “so far”. Best is the highest evaluation of any "
@@ -34,8 +38,12 @@ _NOTES = (
     "Normalised AUC is the area under the evaluation curve over the budget, divided by the budget. "
     "A run that stopped at its goal keeps its last value; one that was cut short has no area.",
     "P(local better) is the probability that a random local seed has a larger normalised AUC than "
-    "a random online seed, ties counting one half.",
-    "Lines go on thinly where every seed has stopped at its goal.",
+    "a random online seed, ties counting one half. Its interval is a percentile bootstrap over the "
+    "seeds of both.",
+    "A difference is called significant only if a two-sided permutation test of the mean areas, "
+    "over the assignments of seeds to the two sides, says so at 0.05. Of fewer than four seeds on "
+    "a side nothing is said of it.",
+    "Lines go on thinly where all their seeds have stopped at their goal.",
 )
 
 

@@ -21,8 +21,12 @@ _COLUMNS = (
     "queries/s",
 )
 _NOTES = """\
-- Square brackets hold 95 % intervals of the mean: percentile bootstrap over seeds, always with the
-  same random numbers. With few seeds they are too narrow.
+- Of fewer than five seeds the mean is followed by the seeds' own values in round brackets, and
+  there is no interval. Square brackets hold 95 % intervals of the mean: of five to nine seeds
+  Student's t interval and the percentile bootstrap, which is too narrow there; from ten seeds on
+  the bootstrap alone, always with the same random numbers.
+- A difference is called significant only if a two-sided permutation test of the mean areas says so
+  at 0.05. Of fewer than four seeds on a side nothing is said of it.
 - Queries are steps of the training simulator; evaluation does not count. Of several seeds the
   range is given.
 - Final return is the last evaluation of runs that spent their budget or stopped at their goal; if
@@ -33,8 +37,10 @@ _NOTES = """\
   first evaluation stands for what came before it, the last one of a run that stopped at its goal
   for the rest; a run that was cut short has no area.
 - Positive rewards and queries/s are means over seeds.
-- In the pictures a line is the mean over seeds, the band around it the interval. It goes on thinly
-  where every seed has stopped at its goal. A seed that was cut short counts as far as it went."""
+- In the pictures every seed of a group of fewer than five has a line of its own. From five seeds
+  on a line is the mean and the band around it the interval: Student's t up to nine seeds, then the
+  bootstrap. A line goes on thinly where all its seeds have stopped at their goal. A seed that was
+  cut short counts as far as it went."""
 
 
 def page(
@@ -79,13 +85,14 @@ def table(groups: Sequence[Group]) -> str:
 
 
 def _told(groups: Sequence[Group]) -> list[str]:
-    """Returns the verdict on the groups of a preset, and what each comparison has found."""
-    found = [
-        f"{_plain(label_of(one.local.agent, one.local.variant))}: {_plain(one.found)}"
+    """Returns the verdict on the groups of a preset, and the numbers of each comparison."""
+    told = [
+        f"{_plain(label_of(one.local.agent, one.local.variant))}: {_plain(sentences)}"
         for one in compare(groups)
-        if one.found
+        for sentences in (one.numbers, one.found)
+        if sentences
     ]
-    return [_plain(verdict(groups)), *found]
+    return [_plain(verdict(groups)), *told]
 
 
 def _row(group: Group) -> list[str]:
@@ -102,7 +109,7 @@ def _row(group: Group) -> list[str]:
         outcome.final_words,
         words.number(outcome.best),
         outcome.target_words,
-        words.interval(outcome.area),
+        outcome.area_words,
         words.count(outcome.positive_rewards),
         words.count(outcome.queries_per_second),
     ]

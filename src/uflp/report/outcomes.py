@@ -18,6 +18,9 @@ from uflp.report.statistics import (
     queries_to_target,
 )
 
+UNKNOWN = Interval(math.nan, math.nan, math.nan)
+"""What nothing is known of."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -27,13 +30,13 @@ class Outcome:
         runs: how many seeds there are.
         ended: how many of them spent their budget or stopped at their goal.
         queries: smallest and largest number of queries made.
-        final: last evaluation of the runs that ended; if none did, of all.
-        final_middle: its interquartile mean.
+        finals: last evaluation of each run that ended; if none did, of all.
+        final_middle: their interquartile mean.
         best: highest evaluation of any seed.
         target: return to reach, None if there is none.
         reached: how many seeds reached it.
         to_target: median over seeds of the queries that took, infinite for those that did not.
-        area: normalised area under the curve of the runs that ended; NaN if none did.
+        areas: normalised area under the curve of each run that ended.
         positive_rewards: mean over seeds.
         queries_per_second: mean over seeds.
     """
@@ -41,15 +44,25 @@ class Outcome:
     runs: int
     ended: int
     queries: tuple[int, int]
-    final: Interval
+    finals: tuple[float, ...]
     final_middle: float
     best: float
     target: float | None
     reached: int
     to_target: float
-    area: Interval
+    areas: tuple[float, ...]
     positive_rewards: float
     queries_per_second: float
+
+    @property
+    def final(self) -> Interval:
+        """The mean of the final returns, with its interval if the seeds give one."""
+        return mean_interval(self.finals)
+
+    @property
+    def area(self) -> Interval:
+        """The mean of the areas, with its interval if the seeds give one; NaN if no run ended."""
+        return mean_interval(self.areas) if self.areas else UNKNOWN
 
     @property
     def seeds_words(self) -> str:
@@ -60,7 +73,12 @@ class Outcome:
     @property
     def final_words(self) -> str:
         """The final return, marked where it is none."""
-        return words.interval(self.final) + ("" if self.ended else " so far")
+        return words.over_seeds(self.finals) + ("" if self.ended else " so far")
+
+    @property
+    def area_words(self) -> str:
+        """The normalised area under the curve; a dash where no run ended."""
+        return words.over_seeds(self.areas)
 
     @property
     def target_words(self) -> str:
@@ -74,7 +92,7 @@ def outcome_of(group: Group) -> Outcome:
     """Returns what a group comes to."""
     runs = group.runs
     ended = areas_of(group)
-    finals = [run.curve().values[-1] for run in _ended(runs) or runs]
+    finals = [float(run.curve().values[-1]) for run in _ended(runs) or runs]
     target = runs[0].target
     counts = [
         queries_to_target(run.curve(), math.inf if target is None else target) for run in runs
@@ -83,13 +101,13 @@ def outcome_of(group: Group) -> Outcome:
         runs=len(runs),
         ended=len(ended),
         queries=(min(run.queries for run in runs), max(run.queries for run in runs)),
-        final=mean_interval(finals),
+        finals=tuple(finals),
         final_middle=interquartile_mean(finals),
         best=max(run.curve().values.max() for run in runs),
         target=target,
         reached=sum(map(math.isfinite, counts)),
         to_target=float(np.median(counts)),
-        area=mean_interval(ended) if ended else Interval(math.nan, math.nan, math.nan),
+        areas=tuple(ended),
         positive_rewards=_mean([_last(run, "positive_rewards") for run in runs]),
         queries_per_second=_mean([_speed(run) for run in runs]),
     )

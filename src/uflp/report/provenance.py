@@ -15,21 +15,23 @@ from uflp.runs.provenance import provenance
 PROVENANCE = "provenance.json"
 
 
-def of_runs(command: str, jobs: Sequence[Job]) -> dict[str, Any]:
+def of_runs(command: str, jobs: Sequence[Job], finished: Sequence[Job]) -> dict[str, Any]:
     """Return how a figure's runs were made: command, revision, versions, dates, settings, seeds.
 
     Args:
         command: what made them.
-        jobs: the runs, all finished.
+        jobs: all runs of the figure.
+        finished: those of them that the figure shows.
     """
-    configs = [read_object(job.folder / CONFIG) or {} for job in jobs]
+    configs = [read_object(job.folder / CONFIG) or {} for job in finished]
     return {
         "command": command,
         "revision": _of_all(configs, "git_revision"),
         "versions": _of_all(configs, "versions"),
         "machine": _of_all(configs, "machine"),
         "date": _of_all(configs, "date"),
-        **_settings(jobs),
+        "runs": {"planned": len(jobs), "finished": len(finished)},
+        **_settings(finished),
     }
 
 

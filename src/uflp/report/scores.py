@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -14,26 +15,29 @@ from uflp.report.groups import Group
 from uflp.report.looks import label_of, title_of
 from uflp.report.runs import RunRecord
 from uflp.report.series import Series
-from uflp.report.statistics import mean_interval
+from uflp.report.statistics import interval_kind, mean_interval
 
 EVALUATIONS = 30
 """Evaluations at the end of a run whose mean is its final score."""
 
-Numbers = dict[str, float]
+Numbers = dict[str, float | str]
 Cells = Callable[[Group], tuple[str, Numbers]]
-"""What a group comes to: as a page shows it, and as numbers by name."""
+"""What a group comes to: as a page shows it, and as numbers by name, NaN where there is none."""
 
 
 def finals(plan: Plan, series: Sequence[Series]) -> tuple[str, str]:
     """Returns the mean over seeds of each seed's final score, as Markdown and as CSV."""
 
     def cells(group: Group) -> tuple[str, Numbers]:
-        interval = mean_interval([final_score(run, plan.measure) for run in group.runs])
-        return words.interval(interval), interval._asdict()
+        scores = [final_score(run, plan.measure) for run in group.runs]
+        kind = interval_kind(len(scores))
+        return words.over_seeds(scores), mean_interval(scores)._asdict() | {"interval": kind}
 
     note = (
         f"Mean of the last {EVALUATIONS} evaluations of each seed, or of all where there are "
-        "fewer; then the mean over seeds, with its 95 % bootstrap interval in square brackets."
+        "fewer; then the mean over seeds. Of fewer than five seeds their own scores follow in "
+        "round brackets; of more, the 95 % interval in square brackets: Student's t and, beside "
+        "it, the percentile bootstrap up to nine seeds, the bootstrap alone from ten on."
     )
     return _tables(plan, series, cells, note)
 
@@ -55,6 +59,12 @@ def maxima(plan: Plan, series: Sequence[Series]) -> tuple[str, str]:
 def final_score(run: RunRecord, column: str) -> float:
     """Returns the mean of a run's last evaluations."""
     return float(run.curve(column).values[-EVALUATIONS:].mean())
+
+
+def _cell(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if math.isnan(value) else f"{value:.6g}"
 
 
 def _tables(plan: Plan, series: Sequence[Series], cells: Cells, note: str) -> tuple[str, str]:
@@ -82,7 +92,7 @@ def _tables(plan: Plan, series: Sequence[Series], cells: Cells, note: str) -> tu
             writer.writerow([*columns, *known])
         writer.writerow(
             [group.preset, *names, len(group.runs)]
-            + [f"{value:.6g}" for value in numbers.values()]
+            + [_cell(value) for value in numbers.values()]
             + [paper, *(f"{scores[label]:g}" if label in scores else "" for label in known)]
         )
         page.append(

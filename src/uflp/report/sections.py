@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import TypeVar
 
 from uflp.report import words
 from uflp.report.charts import Chart, chart, variable
 from uflp.report.comparisons import Comparison, compare
-from uflp.report.curves import Reference
+from uflp.report.curves import Reference, drawn
 from uflp.report.elements import table
 from uflp.report.finds import Finds, exploration, sheets
 from uflp.report.groups import Group
 from uflp.report.looks import FOUND, colours_of, label_of, labels, measure_of
 from uflp.report.outcomes import outcome_of
-from uflp.report.statistics import Interval, Statistic
+from uflp.report.runs import RETURN
+from uflp.report.statistics import Interval, Statistic, interval_kind
 
 K = TypeVar("K")
 
@@ -61,16 +63,24 @@ def _card(comparison: Comparison, *, tell: bool) -> str:
     detail = escape(comparison.local.detail)
     improvement = comparison.improvement
     facts = ""
-    if not math.isnan(improvement.mean):
+    if comparison.known:
+        told = {"AUC difference": words.number(comparison.difference.mean)}
+        told |= {name: words.ends(ends) for name, ends in comparison.intervals.items()}
+        if comparison.tested:
+            told["permutation test"] = words.p_value(comparison.p_value)
+        rows = "".join(
+            f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>\n"
+            for name, value in told.items()
+        )
         facts = f"""<dl>
 <div><dt>P(local better)</dt><dd>{_percent(improvement)}</dd></div>
 {_meter(improvement)}
-<div><dt>AUC difference</dt><dd>{escape(words.interval(comparison.difference))}</dd></div>
-</dl>"""
+{rows}</dl>"""
     return f"""<article class="card" style="--accent: var({colour})">
 <h3>{label}{f" <small>{detail}</small>" if detail else ""}</h3>
 {f"<p>{escape(comparison.sentence)}</p>" if tell else ""}
 {facts}
+{f"<p>{escape(comparison.significance)}</p>" if comparison.significance else ""}
 {f"<p>{escape(comparison.found)}</p>" if comparison.found else ""}
 </article>"""
 
@@ -90,9 +100,9 @@ def _meter(interval: Interval) -> str:
 def _curves(
     number: int, preset: str, groups: Sequence[Group], references: Sequence[Reference]
 ) -> str:
-    statistics: dict[Statistic, str] = {"mean": "mean over seeds"}
-    if any(len(group.runs) >= 4 for group in groups):
-        statistics["iqm"] = "interquartile mean over seeds"
+    statistics: list[Statistic] = ["mean"]
+    if any(interval_kind(len(group.runs)) != "none" for group in groups):
+        statistics.append("iqm")
     end = max(run.queries for group in groups for run in group.runs)
 
     def picture(kind: Statistic, members: Sequence[Group], place: int, caption: str) -> Chart:
@@ -105,7 +115,11 @@ def _curves(
             until=end,
         )
 
-    return f"<h3>Learning curves</h3>{_charts(groups, statistics, picture)}"
+    def tell(kind: Statistic, members: Sequence[Group]) -> str:
+        return f"{measure_of(RETURN)}, {drawn(members, kind)}"
+
+    kinds = {kind: partial(tell, kind) for kind in statistics}
+    return f"<h3>Learning curves</h3>{_charts(groups, kinds, picture)}"
 
 
 def _found(number: int, preset: str, groups: Sequence[Group]) -> str:
@@ -115,29 +129,33 @@ def _found(number: int, preset: str, groups: Sequence[Group]) -> str:
         return ""
 
     def picture(column: str, members: Sequence[Group], place: int, caption: str) -> Chart:
-        alt = f"Curves of {preset} over queries, mean over seeds. {caption}."
+        alt = f"Curves of {preset} over queries. {caption}."
         return chart(members, f"{column}-{number}-{place}", alt, column=column)
 
-    columns = {name: measure_of(name) for name in measured}
-    return f"<h3>Found while acting</h3>{_charts(groups, columns, picture)}"
+    def tell(column: str, members: Sequence[Group]) -> str:
+        return f"{measure_of(column)}, {drawn(members, column=column)}"
+
+    kinds = {name: partial(tell, name) for name in measured}
+    return f"<h3>Found while acting</h3>{_charts(groups, kinds, picture)}"
 
 
 def _charts(
     groups: Sequence[Group],
-    kinds: Mapping[K, str],
+    kinds: Mapping[K, Callable[[Sequence[Group]], str]],
     picture: Callable[[K, Sequence[Group], int, str], Chart],
 ) -> str:
     """Returns pictures of each kind, in as many panels as the groups need.
 
     Args:
         groups: what to draw.
-        kinds: what the pictures of each kind show, in words.
+        kinds: what a picture of each kind shows of some groups, in words.
         picture: draws groups as a kind, given the number of the panel and the caption.
     """
     panels = _panels(groups)
     figures, legend = "", ""
     for place, (title, members) in enumerate(panels.items()):
-        for kind, what in kinds.items():
+        for kind, tell in kinds.items():
+            what = tell(members)
             caption = f"{title}: {what}" if title else what[0].upper() + what[1:]
             svg, legend = picture(kind, members, place, caption)
             figures += (
@@ -182,7 +200,7 @@ def _outcomes(groups: Sequence[Group]) -> str:
                 words.number(outcome.final_middle),
                 words.number(outcome.best),
                 outcome.target_words,
-                words.interval(outcome.area),
+                outcome.area_words,
                 words.count(outcome.queries_per_second),
             ]
         )

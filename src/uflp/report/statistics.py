@@ -1,10 +1,13 @@
-"""Statistics over seeds. A seed is the unit of everything here: intervals resample seeds.
+"""Statistics over seeds. A seed is the unit of everything here.
 
-The functions take plain arrays and curves, and know nothing of files or pictures.
+How much can be said depends on the number of seeds, and `interval_kind` alone decides it. Fewer
+than five seeds have no interval: they are shown one by one. The functions take plain arrays and
+curves, and know nothing of files or pictures.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +21,27 @@ RESAMPLES = 2000
 
 LEVEL = 0.95
 
+ALPHA = 0.05
+"""The p-value up to which a difference is called significant."""
+
+FEWEST_FOR_INTERVAL = 5
+"""Seeds that an interval needs at least; fewer are shown one by one."""
+
+FEWEST_FOR_BOOTSTRAP = 10
+"""Seeds from which on the percentile bootstrap stands alone; with fewer it is too narrow."""
+
+FEWEST_PAIRED = 6
+"""Pairs that a sign-flip test needs at least: five cannot give less than 2/32."""
+
+MOST_ASSIGNMENTS = 200_000
+"""Assignments of seeds to sides that a permutation test enumerates; of more it draws a sample."""
+
+_DRAWS = 99_999
 _BOOTSTRAP_SEED = 0
+_PERMUTATION_SEED = 0
+
+IntervalKind = Literal["none", "t", "bootstrap"]
+"""Which 95 % interval a number of seeds supports."""
 
 Statistic = Literal["mean", "iqm"]
 """What stands for several seeds: their mean, or the mean without the outer quarters."""
@@ -41,7 +64,7 @@ class Curve:
 
 
 class Interval(NamedTuple):
-    """A mean, and the ends of its 95 % interval; NaN where one seed gives none."""
+    """A mean, and the ends of its 95 % interval; NaN where too few seeds give none."""
 
     mean: float
     low: float
@@ -55,7 +78,7 @@ class Band:
     Attributes:
         queries: float64 [G], the common grid.
         mean: float64 [G].
-        low: float64 [G], NaN where fewer than two runs have a value.
+        low: float64 [G], NaN where fewer than five runs have a value.
         high: float64 [G], likewise.
         runs: int64 [G], how many runs have a value there.
     """
@@ -67,18 +90,30 @@ class Band:
     runs: np.ndarray
 
 
-def mean_interval(values: npt.ArrayLike) -> Interval:
-    """Returns the mean over seeds with its 95 % percentile bootstrap interval.
+def interval_kind(seeds: int) -> IntervalKind:
+    """Returns which interval is shown for a number of seeds.
 
-    Seeds are resampled with replacement, always with the same random numbers, so a report is
-    reproducible. With few seeds such an interval is too narrow (with n = 3 it can never leave the
-    range of the three values): read it as a lower bound of the doubt.
+    Of fewer than five there is none. From five to nine it is Student's t interval: the percentile
+    bootstrap cannot leave the range of the seeds, and is too narrow. From ten on it is the
+    bootstrap, which does not assume a normal distribution.
+    """
+    if seeds < FEWEST_FOR_INTERVAL:
+        return "none"
+    return "t" if seeds < FEWEST_FOR_BOOTSTRAP else "bootstrap"
+
+
+def mean_interval(values: npt.ArrayLike, kind: IntervalKind | None = None) -> Interval:
+    """Returns the mean over seeds with its 95 % interval.
+
+    The bootstrap resamples seeds with replacement, always with the same random numbers, so a
+    report is reproducible.
 
     Args:
         values: [n], one a seed.
+        kind: of interval; None means the one that n seeds support.
     """
     column = np.asarray(values, dtype=np.float64)[:, None]
-    mean, low, high = _bootstrap(column)
+    mean, low, high = _estimate(column, kind or interval_kind(len(column)))
     return Interval(float(mean[0]), float(low[0]), float(high[0]))
 
 
@@ -110,29 +145,122 @@ def queries_to_target(curve: Curve, target: float) -> float:
     return float(reached[0]) if len(reached) else math.inf
 
 
+def power_law_exponent(sizes: npt.ArrayLike, queries: npt.ArrayLike) -> float:
+    """Returns the k of queries = c·size^k, by least squares in logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log(queries), 1)[0])
+
+
 def improvement_interval(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Interval:
     """Returns the probability that a random seed of ours beats a random seed of theirs.
 
     All pairs are compared and a tie counts one half: the Mann-Whitney statistic over its maximum.
-    For its 95 % interval the seeds of both are resampled.
+    Its 95 % interval is a percentile bootstrap over the seeds of both sides, if either has five or
+    more: there is no t interval of a probability. Two sides that do not overlap give [1, 1] or
+    [0, 0], so below ten seeds the interval is too narrow.
     """
     x, y = np.asarray(ours, np.float64)[:, None], np.asarray(theirs, np.float64)[None, :]
-    return _pairs_interval((x > y) + 0.5 * (x == y))
-
-
-def difference_interval(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Interval:
-    """Returns the difference of means with its 95 % interval, seeds of both resampled."""
-    x, y = np.asarray(ours, np.float64)[:, None], np.asarray(theirs, np.float64)[None, :]
-    return _pairs_interval(x - y)
-
-
-def _pairs_interval(pairs: np.ndarray) -> Interval:
-    """Returns the mean over all pairs of seeds [n, m]; a single seed gives no interval."""
-    n, m = pairs.shape
-    if min(n, m) < 2:
+    pairs = (x > y) + 0.5 * (x == y)
+    if interval_kind(min(pairs.shape)) == "none":
         return Interval(float(pairs.mean()), math.nan, math.nan)
+    return _pairs_bootstrap(pairs)
+
+
+def difference_interval(
+    ours: npt.ArrayLike, theirs: npt.ArrayLike, kind: IntervalKind | None = None
+) -> Interval:
+    """Returns the difference of means with its 95 % interval.
+
+    The t interval is Welch's, which lets the two sides differ in variance. The bootstrap resamples
+    the seeds of both sides.
+
+    Args:
+        ours: [n], one a seed.
+        theirs: [m], likewise.
+        kind: of interval; None means the one that the smaller of the two sides supports.
+    """
+    x, y = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+    difference = float(x.mean() - y.mean())
+    kind = kind or interval_kind(min(len(x), len(y)))
+    if kind == "none":
+        return Interval(difference, math.nan, math.nan)
+    if kind == "bootstrap":
+        return _pairs_bootstrap(x[:, None] - y[None, :])
+    squares = np.array([side.var(ddof=1) / len(side) for side in (x, y)])
+    total = float(squares.sum())
+    if total == 0:
+        return Interval(difference, difference, difference)
+    freedom = total**2 / float((squares**2 / [len(x) - 1, len(y) - 1]).sum())
+    reach = _critical(freedom) * math.sqrt(total)
+    return Interval(difference, difference - reach, difference + reach)
+
+
+def permutation_test(ours: npt.ArrayLike, theirs: npt.ArrayLike, *, paired: bool = False) -> float:
+    """Returns the two-sided p-value of a permutation test of the difference of means.
+
+    The p-value is the share of assignments of seeds to the two sides whose difference of means is
+    at least as large as the one seen, in absolute value. All assignments are enumerated, so the
+    test is exact: five seeds against five can reach 2/252, three against three only 2/20. Where
+    there are more than `MOST_ASSIGNMENTS` (as of twenty against twenty), a sample of 99,999 is
+    drawn, always with the same random numbers, and the assignment seen is added to it: the
+    p-value (1 + count) / (1 + draws) is then an estimate, and never zero.
+
+    Args:
+        ours: [n], one a seed.
+        theirs: [m], likewise.
+        paired: whether the i-th of ours belongs with the i-th of theirs. Then only the two of a
+            pair change sides: the signs of the differences are flipped.
+
+    Raises:
+        ValueError: if pairs are fewer than six, or the sides of pairs are not of a length.
+    """
+    x, y = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+    if paired:
+        if len(x) != len(y) or len(x) < FEWEST_PAIRED:
+            raise ValueError(
+                f"a paired test needs {FEWEST_PAIRED} pairs or more, not {len(x)} and {len(y)}"
+            )
+        values, seen = x - y, float((x - y).sum())
+        sums, exact = _flipped_sums(values)
+    else:
+        both = np.concatenate([x, y])
+        values = both - both.mean()
+        # With the common mean taken away, the difference is proportional to the sum of one side.
+        smaller = min(len(x), len(y))
+        seen = float(values[:smaller].sum() if len(x) == smaller else values[-smaller:].sum())
+        sums, exact = _side_sums(values, smaller)
+    # Equal differences count as such whatever the order in which they were summed.
+    slack = 1e-12 * float(np.abs(np.concatenate([x, y])).sum())
+    extreme = int(np.count_nonzero(np.abs(sums) >= abs(seen) - slack))
+    return extreme / len(sums) if exact else (1 + extreme) / (1 + len(sums))
+
+
+def _side_sums(values: np.ndarray, size: int) -> tuple[np.ndarray, bool]:
+    """Returns the sums of choices of `size` values, and whether these are all choices."""
+    total = math.comb(len(values), size)
+    if total <= MOST_ASSIGNMENTS:
+        members = itertools.chain.from_iterable(itertools.combinations(range(len(values)), size))
+        chosen = np.fromiter(members, np.int64, total * size).reshape(total, size)
+        return values[chosen].sum(axis=1), True
+    rng = np.random.default_rng(_PERMUTATION_SEED)
+    shuffled = rng.permuted(np.tile(values, (_DRAWS, 1)), axis=1)
+    return shuffled[:, :size].sum(axis=1), False
+
+
+def _flipped_sums(values: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Returns the sums of the values by choices of signs, and whether these are all choices."""
+    pairs = len(values)
+    exact = 2**pairs <= MOST_ASSIGNMENTS
+    if exact:
+        flipped = (np.arange(2**pairs)[:, None] >> np.arange(pairs)) & 1
+    else:
+        flipped = np.random.default_rng(_PERMUTATION_SEED).integers(0, 2, (_DRAWS, pairs))
+    return (1 - 2 * flipped) @ values, exact
+
+
+def _pairs_bootstrap(pairs: np.ndarray) -> Interval:
+    """Returns the mean over all pairs of seeds [n, m], the seeds of both sides resampled."""
     rng = np.random.default_rng(_BOOTSTRAP_SEED)
-    ours, theirs = (_weights(_picks(rng, seeds), seeds) for seeds in (n, m))
+    ours, theirs = (_weights(_picks(rng, seeds), seeds) for seeds in pairs.shape)
     means = ((ours @ pairs) * theirs).sum(axis=1)
     low, high = np.percentile(means, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
     return Interval(float(pairs.mean()), float(low), float(high))
@@ -176,9 +304,10 @@ def align(curves: Sequence[Curve], until: float | None = None) -> tuple[np.ndarr
 def band(
     curves: Sequence[Curve], until: float | None = None, statistic: Statistic = "mean"
 ) -> Band:
-    """Returns the mean of aligned curves, point by point, with its 95 % interval as above.
+    """Returns the mean of aligned curves, point by point, with its 95 % interval.
 
-    Each point takes the runs that have a value there; `runs` says how many.
+    Each point takes the runs that have a value there; `runs` says how many, and their number
+    decides the interval, as `interval_kind` says. An interquartile mean has only the bootstrap's.
     """
     grid, values = align(curves, until)
     known = ~np.isnan(values)
@@ -189,33 +318,51 @@ def band(
         points = index.ravel() == number
         if pattern.any():
             present = values[pattern][:, points]
-            mean[points], low[points], high[points] = _bootstrap(present, statistic)
+            kind = interval_kind(len(present))
+            mean[points], low[points], high[points] = _estimate(present, kind, statistic)
     return Band(grid, mean, low, high, known.sum(axis=0))
 
 
-def _bootstrap(
-    values: np.ndarray, statistic: Statistic = "mean"
+def _estimate(
+    values: np.ndarray, kind: IntervalKind, statistic: Statistic = "mean"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns a statistic over axis 0 of [n, points], and the ends of its intervals.
-
-    Both statistics weigh the seeds, the interquartile mean in their order at each point. So what a
-    resample comes to is a product with its weights, where sorted ranks stand for seeds.
-    """
+    """Returns a statistic over axis 0 of [n, points], and the ends of its intervals."""
     seeds, points = values.shape
     if statistic == "iqm":
         values = np.sort(values, axis=0)
     kept = _kept(seeds) if statistic == "iqm" else slice(None)
     centre = values[kept].mean(axis=0)
-    low, high = np.full(points, np.nan), np.full(points, np.nan)
-    if seeds < 2:
-        return centre, low, high
+    if kind == "bootstrap":
+        return centre, *_bootstrap(values, kept)
+    # A t interval is one of the mean: with the outer quarters gone, too few values are left for it.
+    if kind == "none" or statistic == "iqm":
+        return centre, np.full(points, np.nan), np.full(points, np.nan)
+    reach = _critical(seeds - 1) * values.std(axis=0, ddof=1) / math.sqrt(seeds)
+    return centre, centre - reach, centre + reach
+
+
+def _critical(freedom: float) -> float:
+    """Returns how many standard errors a t interval reaches to either side."""
+    from scipy.special import stdtrit  # Slow to import, and most of the report does without.
+
+    return float(stdtrit(freedom, (1 + LEVEL) / 2))
+
+
+def _bootstrap(values: np.ndarray, kept: slice) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the ends of percentile bootstrap intervals of [n, points].
+
+    Both statistics weigh the seeds, the interquartile mean in their order at each point. So what a
+    resample comes to is a product with its weights, where sorted ranks stand for seeds.
+    """
+    seeds, points = values.shape
+    low, high = np.empty(points), np.empty(points)
     picks = _picks(np.random.default_rng(_BOOTSTRAP_SEED), seeds)
     weights = _weights(np.sort(picks, axis=1)[:, kept], seeds)
     tails = [50 * (1 - LEVEL), 50 * (1 + LEVEL)]
     for start in range(0, points, 256):  # In pieces, since a long run has thousands of points.
         piece = slice(start, start + 256)
         low[piece], high[piece] = np.percentile(weights @ values[:, piece], tails, axis=0)
-    return centre, low, high
+    return low, high
 
 
 def _picks(rng: np.random.Generator, seeds: int) -> np.ndarray:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from uflp.experiments.jobs import Job
+from uflp.report import words
 from uflp.report.runs import RunRecord, read_runs
-from uflp.report.statistics import Interval, mean_interval
 from uflp.report.writing import write_files
 
 
@@ -19,14 +19,14 @@ def write_ranking(jobs: Sequence[Job], out: Path) -> str:
     both how soon and how well an agent learns.
     """
     points = _points(jobs)
-    areas = {point: mean_interval([run.area for run in runs]) for point, runs in points.items()}
-    ranked = sorted(points, key=lambda point: areas[point].mean, reverse=True)
+    areas = {point: [run.area for run in runs] for point, runs in points.items()}
+    ranked = sorted(points, key=lambda point: statistics.fmean(areas[point]), reverse=True)
     rows = [
         "| rank | settings | area under the curve | best return | queries to target |",
         "|---|---|---|---|---|",
     ]
     for rank, point in enumerate(ranked, start=1):
-        area, outcome = _interval(areas[point]), _outcome(points[point])
+        area, outcome = words.over_seeds(areas[point]), _outcome(points[point])
         rows.append(f"| {rank} | {point.name} | {area} | {outcome} |")
     text = "\n".join(rows) + "\n"
     write_files({out: text.encode()}, out)
@@ -41,13 +41,6 @@ def _points(jobs: Sequence[Job]) -> dict[Path, list[RunRecord]]:
         if job.folder in runs:
             points.setdefault(job.folder.parent, []).append(runs[job.folder])
     return points
-
-
-def _interval(interval: Interval) -> str:
-    text = f"{interval.mean:.3g}"
-    if interval.low == interval.low:  # Not NaN, which one seed gives.
-        text += f" [{interval.low:.3g}, {interval.high:.3g}]"
-    return text
 
 
 def _outcome(runs: Sequence[RunRecord]) -> str:

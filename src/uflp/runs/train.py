@@ -46,7 +46,10 @@ class Result:
 
     def to_dataframe(self) -> Any:
         """Returns the metrics as a pandas DataFrame."""
-        import pandas
+        try:
+            import pandas
+        except ImportError as error:
+            raise UsageError("a DataFrame needs pandas: pip install 'uflp[dataframe]'") from error
 
         return pandas.DataFrame(self.metrics)
 

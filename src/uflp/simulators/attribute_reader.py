@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 import gymnasium
 import numpy as np
-from dm_env import specs
 from gymnasium.envs.registration import EnvSpec
 
 from uflp.simulators.base import SnapshotError
@@ -29,8 +28,10 @@ _LEAVES = frozenset({type(None), bool, float, str, bytes})
 _CONSTANTS = (
     *(type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType),
     *(types.GenericAlias, types.UnionType, functools.partial, np.dtype, np.ufunc, logging.Logger),
-    *(specs.Array, gymnasium.Space, EnvSpec),
+    *(gymnasium.Space, EnvSpec),
 )
+# By name, since their packages need not be installed.
+_CONSTANT_NAMES = frozenset({"dm_env.specs:Array", "mujoco._structs:MjModel"})
 
 
 class UnreadableError(SnapshotError):
@@ -176,7 +177,9 @@ def is_constant(value: Any) -> bool:
 
 @functools.cache
 def _is_constant_class(cls: Any) -> bool:
-    return issubclass(cls, _CONSTANTS) or name_of(cls) == "mujoco._structs:MjModel"
+    if issubclass(cls, _CONSTANTS):
+        return True
+    return not _CONSTANT_NAMES.isdisjoint(name_of(part) for part in cls.__mro__)
 
 
 @functools.cache

@@ -1,25 +1,25 @@
-"""Any bsuite environment as a simulator, and what its hand-written relatives share with it."""
+"""Any bsuite environment as a simulator."""
 
 from __future__ import annotations
 
 import importlib.metadata
-import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import dm_env
 import numpy as np
-from bsuite import bsuite, sweep
-from dm_env import specs
 from gymnasium import spaces
 
 from uflp.randomness import Randomness
 from uflp.registry import unknown
 from uflp.simulators import attributes
 from uflp.simulators.base import Simulator
+from uflp.simulators.small_rng import small_rng
 from uflp.types import UsageError
 
-VERSION = importlib.metadata.version("bsuite")
+if TYPE_CHECKING:
+    import dm_env
+    from dm_env import specs
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,10 @@ class Bsuite:
 
     def __post_init__(self) -> None:
         experiment = self.id.partition("/")[0]
-        if self.id not in sweep.SETTINGS:
-            near = [name for name in sweep.SWEEP if name.startswith(f"{experiment}/")]
-            first = [name for name in sweep.SWEEP if name.endswith("/0")]
+        ids = registered()
+        if self.id not in ids:
+            near = [name for name in ids if name.startswith(f"{experiment}/")]
+            first = [name for name in ids if name.endswith("/0")]
             raise UsageError(unknown("bsuite id", self.id, near or first))
         if experiment.startswith("mnist"):
             raise UsageError(
@@ -44,21 +45,33 @@ class Bsuite:
             )
 
     def make(self, seed: int) -> BsuiteSimulator:
-        """Returns a simulator, whose randomness is drawn from the seed."""
+        """Return a simulator, whose randomness is drawn from the seed."""
         return BsuiteSimulator(self, seed)
+
+
+def registered() -> Mapping[str, Mapping[str, Any]]:
+    """Return the settings of every bsuite environment by its id, in bsuite's order."""
+    try:
+        from bsuite import sweep
+    except ImportError as error:
+        raise UsageError("bsuite is not installed: pip install 'uflp[bsuite]'") from error
+    return {name: sweep.SETTINGS[name] for name in sweep.SWEEP}
 
 
 class BsuiteSimulator(Simulator):
     """A bsuite environment, saved and restored through its attributes."""
 
     def __init__(self, settings: Bsuite, seed: int):
+        from bsuite import bsuite
+
         experiment = settings.id.partition("/")[0]
-        env = bsuite.load(experiment, sweep.SETTINGS[settings.id])
+        env = bsuite.load(experiment, registered()[settings.id])
         self._course = _Course(env, np.empty(0))
         self._seed(Randomness(seed).integer("bsuite"))
         self.observation_space = space(env.observation_spec())
         self.action_space = space(env.action_spec())
-        self.stamp = f"bsuite/1 id={settings.id} bsuite={VERSION}"
+        version = importlib.metadata.version("bsuite")
+        self.stamp = f"bsuite/1 id={settings.id} bsuite={version}"
 
     def _seed(self, seed: int) -> None:
         """Gives the environment and each wrapper around it a generator of its own."""
@@ -114,7 +127,9 @@ _LEFT_OUT = frozenset(
 
 
 def space(spec: specs.Array) -> spaces.Space[Any]:
-    """Returns the Gymnasium space of a dm_env spec."""
+    """Return the Gymnasium space of a dm_env spec."""
+    from dm_env import specs
+
     if isinstance(spec, specs.DiscreteArray):
         return spaces.Discrete(spec.num_values)
     if isinstance(spec, specs.BoundedArray):
@@ -123,53 +138,12 @@ def space(spec: specs.Array) -> spaces.Space[Any]:
     return spaces.Box(-np.inf, np.inf, spec.shape, spec.dtype.type)
 
 
-# state, inc, has_uint32, uinteger, has_gauss, gauss. The legacy `randn` makes normals in pairs and
-# keeps the second one, so the bit generator's state alone is not the state.
-_RNG = struct.Struct("<16s16s?I?d")
-RNG_WIDTH = _RNG.size
-
-
-def small_rng(seed: int | None) -> np.random.RandomState:
-    """Returns a `RandomState`, as bsuite uses, whose state takes 46 bytes instead of 2.5 KB."""
-    return np.random.RandomState(np.random.PCG64(seed))
-
-
-def pack_rng(rng: np.random.RandomState) -> bytes:
-    """Returns the state of a `small_rng` as `RNG_WIDTH` bytes."""
-    state = rng.get_state(legacy=False)
-    words = state["state"]
-    return _RNG.pack(
-        words["state"].to_bytes(16, "little"),
-        words["inc"].to_bytes(16, "little"),
-        state["has_uint32"],
-        state["uinteger"],
-        state["has_gauss"],
-        state["gauss"],
-    )
-
-
-def unpack_rng(rng: np.random.RandomState, data: bytes) -> None:
-    """Puts a `small_rng` into the state that `pack_rng` wrote."""
-    state, inc, has_uint32, uinteger, has_gauss, gauss = _RNG.unpack(data)
-    words = {"state": int.from_bytes(state, "little"), "inc": int.from_bytes(inc, "little")}
-    rng.set_state(
-        {
-            "bit_generator": "PCG64",
-            "state": words,
-            "has_uint32": int(has_uint32),
-            "uinteger": uinteger,
-            "has_gauss": int(has_gauss),
-            "gauss": gauss,
-        }
-    )
-
-
 def outcome(timestep: dm_env.TimeStep) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-    """Returns what Gymnasium's `step` returns for a dm_env time step.
+    """Return what Gymnasium's `step` returns for a dm_env time step.
 
     The last step of an episode terminates when its discount is 0, and truncates otherwise.
     """
-    step_type, reward, discount, observation = timestep
-    if step_type is dm_env.StepType.LAST:
+    _, reward, discount, observation = timestep
+    if timestep.last():
         return observation, float(reward), discount == 0, discount != 0, {}
     return observation, float(reward), False, False, {}

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import struct
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from bsuite.environments import deep_sea
 from gymnasium import spaces
 
 from uflp.randomness import Randomness
-from uflp.simulators import bsuite
 from uflp.simulators.base import SEAL_WIDTH, Simulator, SnapshotError
 from uflp.simulators.projection import Projection, bins
-from uflp.types import Outcomes, UsageError
+from uflp.simulators.small_rng import RNG_WIDTH, pack_rng, small_rng, unpack_rng
+from uflp.types import UsageError
 
 
 @dataclass(frozen=True)
 class DeepSea:
-    """Deep Sea of bsuite: an N × N grid with one rewarded corner.
+    """Deep Sea: an N × N grid with one rewarded corner.
+
+    The diver starts in the top left corner, sinks one row a step, and moves left or right. A move
+    to the right costs a little, and only N of them in a row earn the reward of 1 in the bottom
+    right corner. The rules are those of bsuite 0.3.6.
 
     Attributes:
         size: N, the side of the grid and the length of an episode.
@@ -52,19 +54,19 @@ class DeepSea:
             )
 
     def make(self, seed: int) -> DeepSeaSimulator:
-        """Returns a simulator; equal seeds give equal action mappings."""
+        """Return a simulator; equal seeds give equal action mappings."""
         return DeepSeaSimulator(self, seed)
 
 
 class DeepSeaSimulator(Simulator):
-    """bsuite's Deep Sea, whose observation is the number of the grid cell, row · N + column.
+    """Deep Sea, whose observation is the number of the grid cell, row · N + column.
 
-    The deterministic version draws random numbers without using them, so only snapshots of the
-    stochastic one hold the generator, and what bsuite has once answered it need not be asked again
-    (its own logs, `bsuite_info`, then count only what it was asked).
+    After the last step, which has no cell, the observation is 0. Only the stochastic version draws
+    random numbers, so only its snapshots hold the generator.
 
     Attributes:
         mapping_seed: seed of the action mapping in use.
+        action_mapping: the action that moves right in each cell, int [N, N].
     """
 
     def __init__(self, settings: DeepSea, seed: int):
@@ -72,97 +74,89 @@ class DeepSeaSimulator(Simulator):
         self.mapping_seed = settings.mapping_seed
         if self.mapping_seed is None:
             self.mapping_seed = randomness.integer("deep-sea/mapping")
-        self._env = _IndexedDeepSea(settings, self.mapping_seed)
-        self._env._rng = bsuite.small_rng(randomness.integer("deep-sea/noise"))
-        self._settings = settings
-        self._size = settings.size
+        size = settings.size
+        self.action_mapping = np.ones((size, size), int)
+        if settings.randomize_actions:
+            # bsuite's own draw: its mapping seed gives its mapping.
+            self.action_mapping = np.random.RandomState(self.mapping_seed).binomial(
+                1, 0.5, (size, size)
+            )
+        self._right = self.action_mapping.tolist()  # A list is quicker to look up one cell in.
+        self._size = size
         self._stochastic = settings.stochastic
-        self._answers: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-        self.observation_space = spaces.Discrete(settings.size**2)
+        self._move_cost = settings.unscaled_move_cost / size
+        self._rng = small_rng(randomness.integer("deep-sea/noise"))
+        self._row = self._column = 0
+        self.observation_space = spaces.Discrete(size**2)
         self.action_space = spaces.Discrete(2)
         mapping = self.mapping_seed if settings.randomize_actions else "identity"
+        # bsuite's version names the rules, and is part of the stamps of snapshots on disk.
         self.stamp = (
-            f"deep-sea/1 size={settings.size} stochastic={settings.stochastic} "
-            f"unscaled_move_cost={settings.unscaled_move_cost} mapping={mapping} "
-            f"bsuite={bsuite.VERSION}"
+            f"deep-sea/1 size={size} stochastic={settings.stochastic} "
+            f"unscaled_move_cost={settings.unscaled_move_cost} mapping={mapping} bsuite=0.3.6"
         )
         self.snapshot_width = _STATE.size + SEAL_WIDTH
         if settings.stochastic:
-            self.snapshot_width += bsuite.RNG_WIDTH
-        self.projection = _grid(settings.size)
+            self.snapshot_width += RNG_WIDTH
+        self.projection = _grid(size)
 
     def _reset(self, seed: int | None) -> tuple[int, dict[str, Any]]:
         if seed is not None and self._stochastic:
-            self._env._rng = bsuite.small_rng(seed)
-        return self._env.reset().observation, {}
+            self._rng = small_rng(seed)
+        self._row = self._column = 0
+        return 0, {}
 
     def _step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        env = self._env
-        if self._stochastic:
-            return bsuite.outcome(env.step(action))
-        asked = (env._row, env._column, env._bad_episode, action)
-        if asked not in self._answers:
-            observation, reward, terminated, truncated, _ = bsuite.outcome(env.step(action))
-            after = (env._row, int(env._column), env._bad_episode)
-            self._answers[asked] = (observation, reward, terminated, truncated, after)
-        observation, reward, terminated, truncated, after = self._answers[asked]
-        env._row, env._column, env._bad_episode = after
-        return observation, reward, terminated, truncated, {}
+        row, column, last = self._row, self._column, self._size - 1
+        moves_right = action == self._right[row][column]
+        reward = 1.0 if moves_right and column == last else 0.0
+        if self._stochastic and row == last and column in (0, last):
+            reward += self._rng.randn()
+        if moves_right:
+            reward -= self._move_cost
+            if not self._stochastic or self._rng.rand() > 1 / self._size:
+                column = min(column + 1, last)
+        else:
+            column = max(column - 1, 0)
+        self._row, self._column = row + 1, column
+        if row == last:
+            return 0, reward, True, False, {}
+        return self._observation(), reward, False, False, {}
 
-    def outcomes(self) -> Outcomes | None:
-        """Returns what every action leads to, unless that is random.
+    def _observation(self) -> int:
+        return self._row * self._size + self._column
 
-        Whether the episode has left the diagonal, which no observation tells, bsuite only counts.
-        """
-        if self._stochastic:
-            return None
-        env = _IndexedDeepSea(self._settings, self.mapping_seed)
-        shape = (self._size**2, 2)
-        # Above the diagonal is nothing.
-        outcomes = Outcomes(np.zeros(shape, np.int32), np.zeros(shape), np.ones(shape, bool))
-        for row, column in zip(*np.tril_indices(self._size), strict=True):
-            for action in range(2):
-                env._row, env._column, env._reset_next_step = row, column, False
-                observation, reward, terminated, *_ = bsuite.outcome(env.step(action))
-                here = row * self._size + column, action
-                for table, value in zip(outcomes, (observation, reward, terminated), strict=True):
-                    table[here] = value
-        return outcomes
+    def _save(self) -> bytes:
+        data = _STATE.pack(self._row, self._column)
+        return data + pack_rng(self._rng) if self._stochastic else data
+
+    def _restore(self, data: bytes, *, exact: bool) -> tuple[int, dict[str, Any]]:
+        row, column = _STATE.unpack_from(data)
+        if not column <= row < self._size:
+            raise SnapshotError(f"Deep Sea has no state at row {row}, column {column}")
+        if exact and self._stochastic:
+            unpack_rng(self._rng, data[_STATE.size :])
+        self._row, self._column = row, column
+        return self._observation(), {}
 
     def render(self) -> Any:
-        """Returns a picture of the grid, uint8 [H, W, 3]: the diver, and the treasure."""
-        size, env = self._size, self._env
+        """Return a picture of the grid, uint8 [H, W, 3]: the diver, and the treasure."""
+        size = self._size
         picture = np.full((size, size, 3), (16, 42, 82), np.uint8)
         picture[np.tril_indices(size)] = (42, 104, 168)  # where the diver can get to
         picture[-1, -1] = (240, 196, 60)
-        if env._row < size:
-            picture[env._row, int(env._column)] = (255, 255, 255)
+        if self._row < size:
+            picture[self._row, self._column] = (255, 255, 255)
         scale = max(1, 320 // size)
         return picture.repeat(scale, axis=0).repeat(scale, axis=1)
 
-    def _save(self) -> bytes:
-        env = self._env
-        data = _STATE.pack(env._row, env._column, env._bad_episode)
-        return data + bsuite.pack_rng(env._rng) if self._stochastic else data
 
-    def _restore(self, data: bytes, *, exact: bool) -> tuple[int, dict[str, Any]]:
-        env = self._env
-        try:
-            row, column, bad_episode = _STATE.unpack_from(data)
-            if not column <= row < self._size:
-                raise SnapshotError(f"Deep Sea has no state at row {row}, column {column}")
-            if exact and self._stochastic:
-                bsuite.unpack_rng(env._rng, data[_STATE.size :])
-        except struct.error as error:
-            raise SnapshotError(f"not a snapshot of Deep Sea: {error}") from error
-        env._row, env._column, env._bad_episode = row, column, bad_episode
-        # A new environment would take its first step for a reset.
-        env._reset_next_step = False
-        return env._get_observation(), {}
+# Row and column; the last byte is spare, and set in some snapshots of earlier versions.
+_STATE = struct.Struct("<IIx")
 
 
 def _grid(size: int) -> Projection:
-    """Returns rows and columns, joined to bins where the grid is larger than a picture need be."""
+    """Return rows and columns, joined to bins where the grid is larger than a picture need be."""
     count = min(size, 100)
 
     def cells(observations: np.ndarray) -> np.ndarray:
@@ -170,28 +164,3 @@ def _grid(size: int) -> Projection:
         return row * count + column
 
     return Projection(("row", "column"), ((0, size), (0, size)), (count, count), cells)
-
-
-# row, column, whether the episode has left the diagonal.
-_STATE = struct.Struct("<II?")
-
-
-class _IndexedDeepSea(deep_sea.DeepSea):
-    """bsuite's environment, spared the N × N array that it makes for every observation."""
-
-    def __init__(self, settings: DeepSea, mapping_seed: int | None):
-        with warnings.catch_warnings():
-            # bsuite warns about the identity mapping, which was asked for here.
-            warnings.simplefilter("ignore")
-            super().__init__(
-                size=settings.size,
-                deterministic=not settings.stochastic,
-                unscaled_move_cost=settings.unscaled_move_cost,
-                randomize_actions=settings.randomize_actions,
-                mapping_seed=mapping_seed,
-            )
-
-    def _get_observation(self) -> int:
-        if self._row == self._size:
-            return 0
-        return int(self._row * self._size + self._column)

@@ -1,0 +1,304 @@
+"""Writes the pages that compare the paper with the results: `python -m uflp.report.claims`.
+
+All numbers come from files in `results/`. With `--check` nothing is written, and what differs from
+the results is named.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from uflp.experiments.claims import CLAIMS, TABLE_CELLS
+from uflp.experiments.recorded import read_object
+from uflp.report import exponent, readme, words
+from uflp.report.evidence import (
+    VERDICTS,
+    Judged,
+    JudgedCell,
+    Recorded,
+    Results,
+    exponent_words,
+    exponents,
+    judge,
+    judge_cell,
+    name_of,
+)
+from uflp.report.looks import label_of, title_of
+from uflp.report.phrases import random_cells, settings_words, solved_words, table
+from uflp.report.provenance import PROVENANCE
+
+PAGE = "results/claims.md"
+_FAITHFUL, _ATARI_FAITHFUL = "results/faithful.csv", "results/atari-faithful.csv"
+SOURCES = {
+    PAGE: (readme.SB3, readme.PPO, _FAITHFUL, _ATARI_FAITHFUL),
+    exponent.PAGE: (exponent.RESTARTS, exponent.PRIORS, exponent.SEEKING),
+    readme.PAGE: (readme.SB3, readme.PPO, readme.BENCH),
+}
+"""Files that each page cannot do without; figures are quoted as they come."""
+
+BLOCK = re.compile(r"<!-- claims:(\w+) -->\n.*?<!-- /claims -->", re.DOTALL)
+"""A part of the README that is written from the results."""
+
+_LINK = re.compile(r"\]\(([\w./-]+\.(?:csv|json|png|svg))\)")
+
+
+def main(arguments: Sequence[str], root: Path) -> int:
+    """Write the pages, or with `--check` name what differs; return the exit code.
+
+    Args:
+        arguments: of the command line.
+        root: of the checkout.
+    """
+    if list(arguments) not in ([], ["--check"]):
+        print("usage: python -m uflp.report.claims [--check]", file=sys.stderr)
+        return 2
+    if arguments:
+        problems = check(root)
+        print("\n".join(problems) or "the pages say what the results say")
+        return 1 if problems else 0
+    absent = _missing(root)
+    if absent:
+        print("\n".join(absent), file=sys.stderr)
+        return 1
+    for path, text in pages(root).items():
+        (root / path).write_text(text)
+        print(path)
+    return 0
+
+
+def pages(root: Path) -> dict[str, str]:
+    """Return the text of each page by its path, as the results have it."""
+    results = Results(root)
+    blocks = readme.blocks(results)
+
+    def written(found: re.Match[str]) -> str:
+        return f"<!-- claims:{found[1]} -->\n{blocks[found[1]]}\n<!-- /claims -->"
+
+    return {
+        PAGE: _page(results),
+        exponent.PAGE: exponent.page(results),
+        readme.PAGE: BLOCK.sub(written, (root / readme.PAGE).read_text()),
+    }
+
+
+def check(root: Path) -> list[str]:
+    """Return what is wrong with the pages, or with the records of results, one line each."""
+    absent = _missing(root)
+    problems = [*absent, *_broken_links(root)]
+    if not absent:
+        for path, text in pages(root).items():
+            problems += _differences(path, (root / path).read_text(), text)
+    return [*problems, *unrecorded(root)]
+
+
+def unrecorded(root: Path) -> list[str]:
+    """Return results that do not say how they were made.
+
+    Every CSV, PNG and SVG has an entry in the `provenance.json` of its folder. The files of a run
+    folder do not need one: its `config.json` says more.
+    """
+    problems = []
+    for path in sorted((root / "results").rglob("*")):
+        if path.suffix not in (".csv", ".png", ".svg") or (path.parent / "config.json").exists():
+            continue
+        if path.stem not in (read_object(path.parent / PROVENANCE) or {}):
+            name, record = path.relative_to(root), path.parent.relative_to(root) / PROVENANCE
+            problems.append(f"{name} has no entry in {record}")
+    return problems
+
+
+def _missing(root: Path) -> list[str]:
+    """Return which files are missing without which a page cannot be written."""
+    return [
+        f"{page} quotes {source}, which is missing"
+        for page, sources in SOURCES.items()
+        for source in sources
+        if not (root / source).exists()
+    ]
+
+
+def _broken_links(root: Path) -> list[str]:
+    """Return which other files are missing that the pages link to as they are."""
+    problems = []
+    for page in SOURCES:
+        for link in dict.fromkeys(_LINK.findall((root / page).read_text())):
+            name = _linked(page, link)
+            if not (root / name).exists() and name not in SOURCES[page]:
+                problems.append(f"{page} quotes {name}, which is missing")
+    return problems
+
+
+def _linked(page: str, link: str) -> str:
+    """Return where a page's link leads, as a path in the checkout."""
+    parts: list[str] = []
+    for part in (Path(page).parent / link).parts:
+        parts = parts[:-1] if part == ".." else [*parts, part]
+    return "/".join(parts)
+
+
+def _differences(path: str, there: str, right: str) -> list[str]:
+    """Return the first line that differs, and the files that its numbers come from."""
+    if there == right:
+        return []
+    old, new = there.splitlines(), right.splitlines()
+    number = next(
+        (i for i, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]),
+        min(len(old), len(new)),
+    )
+    has, gives = (lines[number] if number < len(lines) else "nothing" for lines in (old, new))
+    links = dict.fromkeys(_linked(path, link) for link in _LINK.findall(f"{has} {gives}"))
+    files = [link for link in links if link.endswith(("csv", "json"))]
+    # The summary and the blocks of the README do not link line by line.
+    origin = ", ".join(files or SOURCES[path])
+    return [
+        f"{path}, line {number + 1}, is not what {origin} gives; `make claims` writes it anew:",
+        f"  has   {has}",
+        f"  gives {gives}",
+    ]
+
+
+def _page(results: Results) -> str:
+    judged = [judge(claim, results) for claim in CLAIMS]
+    cells = [judge_cell(cell, results) for cell in TABLE_CELLS]
+    counts = Counter(one.verdict for one in judged)
+    told = " ".join(f"{verdict.capitalize()}: {counts[verdict]}." for verdict in VERDICTS)
+    open_cells = Counter(one.verdict for one in cells)["not measured"]
+    parts = [
+        "# What the paper claims, and what was measured here",
+        "<!-- Written by `make claims` from the CSVs: do not edit. -->",
+        f"**{len(judged)} claims. {told}** Of the {len(cells)} numbers in the paper's tables "
+        f"{open_cells} are not measured at its budget.",
+        _HOW_TO_READ,
+    ]
+    for section in dict.fromkeys(one.claim.section for one in judged):
+        members = [one for one in judged if one.claim.section == section]
+        rows = [_claim_row(one, results) for one in members]
+        parts += [f"## {section}", table(("claim", "what was run", "measured", "verdict"), rows)]
+        parts += [
+            f"**{one.claim.statement}** {one.claim.note}"
+            for one in members
+            if one.claim.note and any(found.runs for found in one.findings)
+        ]
+    heads = ("table", "game", "agent and access", "the paper", "here", "verdict")
+    parts += ["## The paper's tables", table(heads, [_cell_row(one) for one in cells])]
+    parts += ["## Beside the paper", _BESIDE, table(("what", "measured"), _beside(results))]
+    return "\n\n".join(parts) + "\n"
+
+
+_HOW_TO_READ = """\
+The paper is Yin et al. 2023. The CSVs beside the pictures hold every evaluation of every run, and
+`provenance.json` beside them says how they were made. A verdict is derived from the numbers:
+*agrees* if all that the claim leads one to expect holds, *partly* if some of it does, *disagrees*
+if nothing does, and *not measured* where there are no runs or where they cannot decide it yet.
+*Significant* is only what an exact two-sided permutation test over seeds gives at p ≤ 0.05. Three
+seeds a side cannot reach that, and such a claim is *partly* true at best.
+
+*Solved* means a mean evaluation return of 0.95, and *after* the queries up to the first evaluation
+that reached it. The *normalised AUC* is the area under the evaluations divided by the queries of
+the budget; a run that stopped once it was solved keeps its last value for the rest of it. *Rewarded
+queries* are those of training with a positive reward. The exponent is fitted to each seed.
+Intervals are 95 %. Where runs differ from the paper is in [deviations](../docs/deviations.md)."""
+
+_BESIDE = "What the paper does not claim has no verdict."
+
+
+def _claim_row(one: Judged, results: Results) -> list[str]:
+    numbers = "; ".join(
+        f"{name_of(found.evidence)}: {found.measured}" for found in one.findings if found.measured
+    )
+    verdict = f"**{one.verdict}**" + (f": {one.reason}" if one.reason else "")
+    claim = f"{one.claim.statement} ({one.claim.source})"
+    return [claim, _what_was_run(one, results), numbers, verdict]
+
+
+def _what_was_run(one: Judged, results: Results) -> str:
+    figures: dict[str, list[Recorded]] = {}
+    for found in one.findings:
+        figures.setdefault(found.evidence.figure, []).extend(found.runs)
+    told = []
+    for figure, runs in figures.items():
+        if not runs:
+            told.append(f"nothing of `{figure}`")
+            continue
+        picture, numbers = f"{figure}/{figure}.png", f"{figure}/{figure}.csv"
+        told.append(
+            f"[{figure}]({picture}) ([CSV]({numbers})): {settings_words(figure, runs, results)}"
+        )
+    return "; ".join(told)
+
+
+def _cell_row(one: JudgedCell) -> list[str]:
+    cell = one.cell
+    names = [label_of(cell.where["agent"]), cell.where["access"], cell.where["uncertainty"]]
+    verdict = one.verdict + (f": {one.reason}" if one.reason else "")
+    who = " ".join(name for name in names if name)
+    return [str(cell.table), title_of(cell.preset), who, cell.reported, one.here, verdict]
+
+
+def _beside(results: Results) -> list[tuple[str, str]]:
+    rows = [
+        (
+            f"`LocalAccess` with Stable-Baselines3's DQN on Deep Sea 20, {_csv(readme.SB3)}",
+            f"{solved_words(results.rows(readme.SB3))}. It needs the forced first action",
+        ),
+        (
+            f"`LocalAccess` with Stable-Baselines3's PPO on FrozenLake 8 × 8, {_csv(readme.PPO)}",
+            f"{solved_words(results.rows(readme.PPO))}. Its settings were chosen on the first two "
+            "seeds",
+        ),
+    ]
+    random = random_cells(results)
+    if random:
+        what = "Montezuma's Revenge, random actions, restarts from the rarest cell"
+        rows.append((f"{what}, {_figure('montezuma-random')}", random))
+    rows.append((f"environments that can go back, {_csv(_FAITHFUL)}", _faithful(results)))
+    games = results.rows(_ATARI_FAITHFUL)
+    restores = words.span([int(row["restores"]) for row in games])
+    different = sum(int(row["different"]) for row in games)
+    rows.append(
+        (
+            f"Atari games that go back exactly, {_csv(_ATARI_FAITHFUL)}",
+            f"{len(games)} games, {restores} exact restores each, {different} differences",
+        )
+    )
+    rows += _tuned(results)
+    page = Path(exponent.PAGE).relative_to("results")
+    rows.append(("what decides the exponent of Deep Sea", f"[a page of its own]({page})"))
+    return rows
+
+
+def _csv(path: str) -> str:
+    return f"[CSV]({Path(path).relative_to('results')})"
+
+
+def _figure(name: str) -> str:
+    return f"[figure]({name}/{name}.png), [CSV]({name}/{name}.csv)"
+
+
+def _faithful(results: Results) -> str:
+    rows = results.rows(_FAITHFUL)
+    texts = []
+    for kinds in (("gym", "bsuite", "minigrid"), ("gymnax",)):
+        own = [row for row in rows if row["simulator"].partition(":")[0] in kinds]
+        counts = Counter(row["verdict"] for row in own)
+        told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in sorted(counts))
+        texts.append(f"of {len(own)} of {', '.join(kinds)}: {told}")
+    return "; ".join(texts)
+
+
+def _tuned(results: Results) -> Iterator[tuple[str, str]]:
+    figure = "deep-sea-scaling-tuned"
+    fitted, _ = exponents(results.select(figure, {"agent": "boot-ddqn", "variant": "tuned"}))
+    if fitted:
+        yield (
+            f"BootDDQN's exponent with the variant `tuned`, {_figure(figure)}",
+            f"{exponent_words(fitted)}; {words.seeds(len(fitted))}",
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], Path.cwd()))

@@ -1,0 +1,159 @@
+"""The blocks of the README that show results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from uflp.experiments.figures import FIGURES
+from uflp.experiments.recorded import read_object
+from uflp.report import words
+from uflp.report.evidence import Recorded, Results, measured
+from uflp.report.looks import label_of
+from uflp.report.phrases import random_cells, settings_words, sides_of, table
+
+PAGE = "README.md"
+PICTURES = ("deep-sea-50", "deep-sea-20", "montezuma-random")
+"""Figures for the first screen: the first is shown whose runs are all finished."""
+
+BENCH = "results/bench.json"
+SB3, PPO = "results/sb3-deep-sea.csv", "results/sb3-frozen-lake.csv"
+
+
+def blocks(results: Results) -> dict[str, str]:
+    """Return the text of each block by its name."""
+    return {
+        "picture": _picture(results),
+        "sb3": _stable_baselines(results),
+        "speed": _speed(results.root),
+    }
+
+
+def _picture(results: Results) -> str:
+    """Return a picture and its caption: settings, seeds, what was found, what is not shown."""
+    there = [one for one in PICTURES if results.select(one, {})]
+    figure = next((one for one in there if not results.partial(one)), there[0])
+    plan, runs = FIGURES[figure], results.select(figure, {})
+    if figure == "montezuma-random":
+        text = (
+            f"{plan.title}, the number of different cells seen: {random_cells(results)}. The seeds "
+            f"are {words.span([run.seed for run in runs])}, and all are shown. No agent learns "
+            "here, and the paper has no such figure."
+        )
+    else:
+        text = f"{plan.title}; {settings_words(figure, runs, results)}."
+        for access in ("local", "online"):
+            text += f" {access.capitalize()} access: {', '.join(_solved(runs, access))}."
+        text += (
+            " All finished runs are shown. A run stops once it is solved, and its last value "
+            "stands for the rest. Queries of evaluations are not counted."
+        )
+    links = f"[CSV](results/{figure}/{figure}.csv), [all claims and verdicts](results/claims.md)"
+    return f"![{plan.title}](results/{figure}/{figure}.png)\n\n*{text}* ({links})"
+
+
+def _solved(runs: Sequence[Recorded], access: str) -> Iterator[str]:
+    for agent in dict.fromkeys(run.names["agent"] for run in runs):
+        own = [run for run in runs if (run.names["agent"], run.names["access"]) == (agent, access)]
+        needed = [one for one in measured(own, "queries_to_target") if np.isfinite(one)]
+        text = f"{label_of(agent)} solved on {len(needed)} of {len(own)}"
+        if needed:
+            text += f" (after {words.span([int(one) for one in needed])} queries)"
+        if own:
+            yield text
+
+
+def _stable_baselines(results: Results) -> str:
+    dqn, ppo = (sides_of(results.rows(path)) for path in (SB3, PPO))
+    rows = []
+    for access, name in (("online", "DQN"), ("local", "DQN with `LocalAccess`")):
+        side = dqn[access]
+        needed = words.span(side.needed) if side.needed else ""
+        rows.append([name, f"{side.solved} of {side.seeds}", needed, words.span(side.rewarded)])
+    local, online = ppo["local"], ppo["online"]
+    return "\n".join(
+        [
+            f"Stable-Baselines3's DQN on Deep Sea 20, {words.seeds(dqn['local'].seeds)}, "
+            f"{dqn['online'].queries:,} queries each",
+            f"([script](examples/sb3_deep_sea.py), [results]({SB3})):",
+            "",
+            table(["agent", "solved", "queries to solve", "rewarded queries"], rows),
+            "",
+            f"Its PPO on FrozenLake 8 × 8, {online.queries:,} queries "
+            f"([script](examples/sb3_ppo.py), [results]({PPO})):",
+            f"{local.solved} of {local.seeds} solved with `LocalAccess`, "
+            f"{online.solved} of {online.seeds} without.",
+        ]
+    )
+
+
+_SPEED = (
+    (
+        "training on Deep Sea 50, `ddqn` with counts, whole history",
+        "bsuite's JAX `dqn`, same network, batch and SGD period",
+        ("throughput", "ddqn, counts", "ratio"),
+    ),
+    (
+        "the same with covariance, d = 1500",
+        "the same peer, which computes no uncertainty",
+        ("throughput", "ddqn, covariance", "ratio"),
+    ),
+    (
+        "`boot-ddqn`, 20 members",
+        "bsuite's JAX `boot_dqn`, 20 members",
+        ("throughput", "boot-ddqn", "ratio"),
+    ),
+    (
+        "training on Swingup, `ddqn`, one thread",
+        "Stable-Baselines3's DQN, same network, batch and period",
+        ("swingup", "ddqn, online", "ratio"),
+    ),
+    (
+        "two seeds of it on two cores",
+        "one of Stable-Baselines3's",
+        ("swingup", "ddqn, online, two seeds at once", "ratio"),
+    ),
+    (
+        "a step of MountainCar with `LocalAccess`",
+        "the bare step, by its time",
+        ("local_access", "ratio"),
+    ),
+    (
+        "two actors on Ray, Montezuma with random actions",
+        "one process",
+        ("actors", "2 actors", "ratio"),
+    ),
+    (
+        "save + restore of Deep Sea 50",
+        "one `copy.deepcopy`",
+        ("snapshots", "deep-sea 50", "ratio"),
+    ),
+    ("save + restore of Swingup", "one `copy.deepcopy`", ("snapshots", "swingup", "ratio")),
+    (
+        "`--agent random` on Montezuma: counts, history, restarts",
+        "a bare loop of the emulator and the same preprocessing",
+        ("atari", "random agent, of a bare loop's speed"),
+    ),
+)
+"""What is measured, against what, and where the ratio stands in `bench.json`."""
+
+
+def _speed(root: Path) -> str:
+    bench = read_object(root / BENCH) or {}
+    rows = [[what, against, f"{_at(bench, keys):g}×"] for what, against, keys in _SPEED]
+    whole = _at(bench, ("restarts", "counts, 2,500 ids", "|H| = 1,000,000"))
+    ratio = whole["scoring all (ms)"] / whole["choice (ms)"]
+    choice = "whole-history choice among 10⁶ snapshots, counts on 2,500 states"
+    rows.insert(-1, [choice, "scoring every snapshot", f"{ratio:.0f}×"])
+    note = "Ratios, each measured in one run on two shared CPU cores "
+    note += f"([{BENCH}]({BENCH}), `make bench`):"
+    return f"{note}\n\n{table(['what', 'against', 'ratio'], rows)}"
+
+
+def _at(value: Any, keys: Sequence[str]) -> Any:
+    for key in keys:
+        value = value[key]
+    return value
