@@ -37,7 +37,7 @@ class Collection:
         self.history = History("corridor/1", width=12)
         table = np.array(members)
         actor = Actor(
-            lambda observation: table,
+            lambda observation, query: table,
             no_predict,
             self.uncertainty,
             Randomness(0),

@@ -65,7 +65,8 @@ def test_after_a_failure_the_values_are_those_of_what_is_seen() -> None:
             return
         seen = run.rollout.observation
         expected = run.predict(np.asarray(seen)[None])[:, 0]
-        np.testing.assert_allclose(run.values(seen), expected, rtol=1e-4, atol=1e-6)
+        found = run.agent_runner.values(seen, run.queries)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
         compared.append(run.queries)
 
     list(run.train(pause))

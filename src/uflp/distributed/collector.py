@@ -179,7 +179,7 @@ class Collector:
         read = 0 if self._history is None else self._history.replayed
         return self._simulator.replayed + read
 
-    def _looked_values(self, observation: Any) -> np.ndarray:
+    def _looked_values(self, observation: Any, query: int) -> np.ndarray:
         if self._looked is not None:
             return self._looked
         return self._values.predict(np.asarray(observation)[None])[:, 0]

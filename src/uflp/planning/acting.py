@@ -12,13 +12,16 @@ from uflp.randomness import Randomness
 from uflp.state import State, StateError, number
 from uflp.uncertainty.base import Predict, Uncertainty
 
+Values = Callable[[Any, int], np.ndarray]
+"""Action values of what is seen at a query, by every ensemble member, [M, A]."""
+
 
 class Actor:
     """Acts ε-greedily on one ensemble member's values plus a bonus (Eq. 4 of the paper)."""
 
     def __init__(
         self,
-        values: Callable[[Any], np.ndarray],
+        values: Values,
         predict: Predict,
         uncertainty: Uncertainty | None,
         randomness: Randomness,
@@ -32,7 +35,7 @@ class Actor:
         """Makes an actor.
 
         Args:
-            values: action values of one observation by every ensemble member, [M, A].
+            values: of one observation.
             predict: the same of several observations, for uncertainties that ask.
             uncertainty: what the bonus is made of.
             randomness: of the run.
@@ -65,7 +68,7 @@ class Actor:
             rng = self._randomness.at("act", query)
             if rng.random() < self._epsilon:
                 return self._random(rng, mask)
-        values = self._values(observation)[self._member]
+        values = self._values(observation, query)[self._member]
         if self._bonus_scale:
             values = values + self._bonus_scale * self._score(key)
         return int(masks.only(values, mask).argmax())

@@ -100,8 +100,9 @@ class Run:
         self.starts: LocalPlanner | DemonstratedStarts = self.planner
         if settings.loop.demonstrations is not None:
             self.starts = DemonstratedStarts(self.demonstrations, self.planner)
+        values = self.agent_runner.values
         actor = make_actor(
-            settings, agent, actions, self.values, predict, self.uncertainty, self.randomness
+            settings, agent, actions, values, predict, self.uncertainty, self.randomness
         )
         self.rollout = Rollout(self.simulator, actor, self.planner, self.randomness, observers)
         self._started = time.perf_counter()
@@ -214,10 +215,6 @@ class Run:
     def predict(self, observations: np.ndarray) -> np.ndarray:
         """Return action values of every ensemble member, [M, B, A]."""
         return self.agent_runner.predict(observations)
-
-    def values(self, observation: Any) -> np.ndarray:
-        """Return action values of the present observation by every ensemble member, [M, A]."""
-        return self.agent_runner.values(observation, self.queries)
 
     @property
     def seconds(self) -> float:

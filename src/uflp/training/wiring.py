@@ -11,6 +11,7 @@ import numpy as np
 
 from uflp import masks, spaces
 from uflp.planning import Actor, HistoryLike, LocalPlanner, Observers, Rule, Sources
+from uflp.planning.acting import Values
 from uflp.planning.history import History, history_of
 from uflp.randomness import Randomness
 from uflp.replay import Accumulator, FrameReplay, MonteCarlo, NoAccumulator, NStep, Replay, Value
@@ -153,7 +154,7 @@ def make_actor(
     settings: RunSettings,
     agent: Agent,
     actions: int,
-    values: Callable[[Any], np.ndarray],
+    values: Values,
     predict: Predict,
     uncertainty: Uncertainty | None,
     randomness: Randomness,
