@@ -215,3 +215,14 @@ def test_a_verdict_without_a_comparison(make_run: MakeRun, tmp_path: Path) -> No
     assert verdict(groups_in(tmp_path)) == (
         "Best of 2: DDQN-Bonus, local reached 0.95 after 200 queries (one seed)."
     )
+
+
+def test_a_variant_is_compared_with_its_own_kind(make_run: MakeRun, tmp_path: Path) -> None:
+    """Or with the preset as it is, which a variant may leave alone online."""
+    for access, variant in (("local", None), ("local", "tuned"), ("online", "tuned")):
+        folder = make_run(f"{access}-{variant}", [0.5, 0.5], access=access)
+        config = json.loads((folder / "config.json").read_text()) | {"variant": variant}
+        (folder / "config.json").write_text(json.dumps(config))
+    (comparison,) = compare(groups_in(tmp_path))
+    assert comparison.local.variant == comparison.online.variant == "tuned"
+    assert comparison.values()["variant"] == "tuned"

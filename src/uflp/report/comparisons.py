@@ -152,6 +152,7 @@ class Comparison:
             "preset": self.local.preset,
             "agent": self.local.agent,
             "uncertainty": self.local.uncertainty,
+            "variant": self.local.variant,
             "verdict": self.sentence,
             "found": self.found,
             "auc_difference": {**_known(self.difference), "interval": _named(self.kind)},
@@ -227,6 +228,9 @@ def _alike(local: Group, online: Group) -> bool:
     if (local.preset, local.agent) != (online.preset, online.agent):
         return False
     if online.uncertainty not in (None, local.uncertainty):
+        return False
+    # Online runs that a variant does not change are the preset's.
+    if online.variant not in (None, local.variant):
         return False
     ours, theirs = local.runs[0].settings, online.runs[0].settings
     shared = (ours.keys() & theirs.keys()) - _OF_ACCESS
