@@ -143,7 +143,7 @@ def test_a_job_says_how_often_it_is_saved(job, monkeypatch):
         given.update(options)
         raise Interrupted
 
-    monkeypatch.setattr(jobs_module, "train", trained)
+    monkeypatch.setattr(jobs_module, "trainer", lambda cluster: trained)
     monkeypatch.setattr(jobs_module, "_stopping", False)
     with pytest.raises(Interrupted):
         jobs_module._run(dataclasses.replace(job, checkpoint_seconds=7.0))
