@@ -44,8 +44,8 @@ def test_the_rule_goes_back_to_the_last_states_of_the_latest_episodes(page: dict
         env.reset()
         while not any(env.step(1)[2:4]):
             pass
-        last.append(env.memory.history.newest)
-    rule = env.memory.rule
+        last.append(env.planner.history.newest)
+    rule = env.planner.rule
     rng = np.random.default_rng(0)
     assert {rule.choose(rng).entry for _ in range(50)} == set(last[1:])
     again = page["BeforeTheEnd"](episodes=2).make(rule._sources)
