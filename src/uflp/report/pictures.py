@@ -159,7 +159,7 @@ def scaling(plan: Plan, series: Sequence[Series]) -> Figure:
     exponent = fit_exponent(series)
     if exponent is not None:
         scale = np.exp(np.mean(np.log(centres[known]) - exponent.mean * np.log(sizes[known])))
-        text = f"fitted $N^{{{exponent.mean:.2f}}}$  {_exponent_words(exponent)}"
+        text = f"fitted N^{exponent.mean:.2f}  {_exponent_words(exponent)}"
         axes.plot(sizes, scale * sizes**exponent.mean, color=colour, label=text)
     axes.plot(sizes, sizes * (sizes + 1), color=FAINT, linestyle=":", label="floor N(N + 1)")
     axes.set_xscale("log")
@@ -172,7 +172,7 @@ def scaling(plan: Plan, series: Sequence[Series]) -> Figure:
     axes.set_ylabel("queries to the target return")
     axes.set_title(f"{plan.title} ({label_of(agent, variant)})", loc="left", fontweight="bold")
     tidy(axes)
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="upper left")
     return picture
 
 
