@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 
 from benchmarks.timing import medians
 from uflp.distributed.connection import connected
-from uflp.distributed.crew import processes
-from uflp.distributed.run import ClusterRun
+from uflp.distributed.run import ClusterRun, count_workers
 from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.resolve import resolve
 from uflp.runs.run_protocol import RunProtocol
@@ -34,7 +33,7 @@ def measure() -> Outcome:
         return _seconds_a_query(Run(settings))
 
     def together() -> float:
-        with connected("local", processes(settings, cluster)):
+        with connected("local", count_workers(settings, cluster)):
             run = ClusterRun(settings, cluster)
             try:
                 return _seconds_a_query(run)

@@ -16,8 +16,7 @@ from benchmarks.timing import medians
 from uflp.experiments.resolve import resolve
 from uflp.planning.history import History
 from uflp.replay import FrameReplay, NStep
-from uflp.simulators.atari import Atari, AtariSimulator, load
-from uflp.simulators.atari_screen import Screen, pushed, stacked
+from uflp.simulators.atari import Atari, AtariSimulator, Screen, load, pushed, stacked
 from uflp.training.run import Run
 from uflp.types import Transition
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from uflp.experiments.resolve import resolve
-from uflp.runs.checkpoints import Checkpoints
-from uflp.runs.saving import DEFAULT_SECONDS
+from uflp.runs.checkpoints import DEFAULT_SECONDS, Checkpoints
 from uflp.training.run import Run
 
 NEW_ROWS = 50_000
@@ -73,7 +72,7 @@ def _fill(run: Run, rows: int) -> None:
         run.replay.add(observation, 0, 0.0, 0.99, observation)
     assert run.history is not None
     snapshot = run.simulator.save()
-    for _ in range(min(rows, run.settings.loop.history_size)):
+    for _ in range(min(rows, run.settings.planning.history_size)):
         run.history.add(snapshot, observation)
 
 

@@ -41,7 +41,7 @@ def measure() -> dict[str, Any]:
 
 
 def _relative_error(table: Any, settings: Covariance, states: list[int]) -> float:
-    from uflp.uncertainty.features import FEATURES
+    from uflp.uncertainty.covariance import FEATURES
 
     rng = np.random.default_rng(0)
     draw = FEATURES[settings.feature_kind](2500, settings.feature_size, settings.bandwidth, rng)

@@ -25,7 +25,7 @@ def measure() -> dict[str, Any]:
     settings = resolve("swingup-hard", agent="boot-ddqn")
     simulator = settings.simulator.make(0)
     actions = int(simulator.action_space.n)
-    size = settings.loop.learning_batch
+    size = settings.replay.learning_batch
     (width,) = simulator.observation_space.shape
     widths = (width, *settings.learner.hidden, actions)
     forward = 2 * size * sum(before * after for before, after in pairwise(widths))

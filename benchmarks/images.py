@@ -26,7 +26,7 @@ PASSES = 3 + 2  # forward, backward
 def measure() -> dict[str, Any]:
     """Returns operations per second of the update and of the product, and their ratio."""
     settings = resolve("atari/montezuma-revenge")
-    size = settings.loop.learning_batch
+    size = settings.replay.learning_batch
     agent = settings.learner.make(Frames(SHAPE), ACTIONS)
     work = {"update": updates(agent, _batch(size)), "product": product()}
     seconds = seconds_per_call(work, repetitions=15)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import inspect
 import json
 import sys
 import tempfile
@@ -26,6 +27,7 @@ import gymnasium
 import numpy as np
 
 import uflp
+from uflp.simulators.gymnasium import GymnasiumSimulator
 
 _SMALL = {"queries": 600, "eval_period": 100, "eval_episodes": 1, "learning_batch": 16}
 _SMALL |= {"hidden": (16,), "replay_size": 400, "queries_at_once": 1}
@@ -233,7 +235,9 @@ def recorded_values(name: str, folder: Path) -> dict[str, Any]:
     if config.get("cluster"):
         del names["access"], names["seed"]
         names["lock_step"] = True
-    return {**config["settings"], **names}
+    # Revisions without this key restored time limits with the state.
+    before = {"time_limit": "continue"} if names["preset"].startswith("gym:") else {}
+    return {**before, **config["settings"], **names}
 
 
 def metrics(path: Path) -> dict[str, list[str]]:
@@ -246,7 +250,11 @@ def metrics(path: Path) -> dict[str, list[str]]:
 def walked(name: str) -> str:
     """Return a hash of all that random actions see in a `LocalAccess`, its first actions too."""
     options = dict(WRAPPERS[name])
-    env = uflp.LocalAccess(gymnasium.make(options.pop("id")), **options)
+    made: Any = gymnasium.make(options.pop("id"))
+    if "time_limit" in inspect.signature(GymnasiumSimulator).parameters:
+        # Older revisions can only restore time limits with the state.
+        made = GymnasiumSimulator(made, time_limit="continue")
+    env = uflp.LocalAccess(made, **options)
     rng = np.random.default_rng(0)
     env.action_space.seed(0)
     env.unwrapped.reset(seed=0)  # for resets that have no seed
@@ -286,7 +294,7 @@ def _write_demonstrations(path: Path) -> None:
     try:
         from uflp.planning import DemonstrationRecorder
     except ImportError:  # a revision of before the room had this name
-        from uflp.planning import DemonstrationRecorder  # type: ignore[no-redef]
+        from uflp.collection import DemonstrationRecorder  # type: ignore[no-redef]
     from uflp.simulators.deep_sea import DeepSea
 
     recorder = DemonstrationRecorder(DeepSea(size=_SEA["size"]).make(0))

@@ -4,7 +4,7 @@ An actor here makes the queries of a chunk by sleeping as long as the game's ste
 values for them take a core (measured first, in CPU time), and then does all that a real one does
 for them: it sends a parcel of real frames to the replay and real snapshots to the history, asks for
 restarts as often as the paper's rule does, and reports. The learner sleeps too, and broadcasts
-parameters of the real size. Desk, rate limiter, replay and history are the real ones.
+parameters of the real size. Driver, rate limiter, replay and history are the real ones.
 
     python -m benchmarks.scaling [--actors 1,2,4] [--seconds 20]
 
@@ -22,12 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.simulated_actors import Payload, SimulatedCrew, payload
+from benchmarks.simulated_actors import Payload, SimulatedWorkers, payload
 from uflp.agents.compute import configure
 from uflp.distributed.connection import connected
-from uflp.distributed.desk import Desk
-from uflp.distributed.faults import Faults
-from uflp.distributed.ledger import Ledger
+from uflp.distributed.driver import Driver
+from uflp.distributed.metrics import Faults, RunMetrics
 from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.resolve import resolve
 from uflp.report.provenance import record
@@ -59,44 +58,42 @@ def measure(
         shards: of the replay.
     """
     settings, chunk = settings_of_run(), CHUNK
-    loop = settings.loop
     simulator = settings.simulator.make(0)
     cluster = ClusterSettings(actors=actors, chunk=chunk, parameter_period=64).fitted(settings)
-    step = loop.learning_batch / learner_limit
-    crew = SimulatedCrew(settings, actors, shards, sample, step)
-    limiter = cluster.rate_limiter(loop)
-    ledger = Ledger(simulator, limiter, actors)
-    crew_like: Any = crew
-    desk = Desk(settings, cluster, crew_like, ledger, Faults())
+    step = settings.replay.learning_batch / learner_limit
+    simulated = SimulatedWorkers(settings, actors, shards, sample, step)
+    limiter = cluster.rate_limiter(settings)
+    metrics = RunMetrics(simulator, limiter, actors)
+    driver = Driver(settings, cluster, simulated.workers, metrics, Faults())
 
     def run_for(duration: float) -> None:
         end = time.monotonic() + duration
         while time.monotonic() < end:
-            desk.hand_out()
-            desk.take_in()
+            driver.assign()
+            driver.receive()
 
     # Until whoever is ahead cannot get further ahead.
-    while limiter.queries < 2 * limiter.slack or min(ledger.made) == 0:
+    while limiter.queries < 2 * limiter.slack or min(metrics.made) == 0:
         run_for(0.2)
     run_for(1.0)
-    crew.latencies(reset=True)
-    queries, steps, sent = limiter.queries, limiter.steps, ledger.sent
-    cpu, started = crew.cpu(), time.perf_counter()
+    simulated.latencies(reset=True)
+    queries, steps, sent = limiter.queries, limiter.steps, metrics.sent
+    cpu, started = simulated.cpu(), time.perf_counter()
     run_for(seconds)
     took = time.perf_counter() - started
-    cores = {name: round((now - cpu[name]) / took, 3) for name, now in crew.cpu().items()}
-    queries, steps, sent = limiter.queries - queries, limiter.steps - steps, ledger.sent - sent
-    restarts, inserts = crew.latencies()
-    crew.dismiss()
+    cores = {name: round((now - cpu[name]) / took, 3) for name, now in simulated.cpu().items()}
+    queries, steps, sent = limiter.queries - queries, limiter.steps - steps, metrics.sent - sent
+    restarts, inserts = simulated.latencies()
+    simulated.close()
     return {
         "actors": actors,
         "query_ms": round(sample.step * 1e3, 3),
         "queries_per_second": round(queries / took, 1),
         "of_linear": round(queries / took * sample.step / actors, 3),
         "learner_limit_samples_per_second": learner_limit,
-        "samples_per_second": round(steps * loop.learning_batch / took, 1),
-        "samples_per_insert": round(steps * loop.learning_batch / queries, 2),
-        "waits_for": desk.waits_for,
+        "samples_per_second": round(steps * settings.replay.learning_batch / took, 1),
+        "samples_per_insert": round(steps * settings.replay.learning_batch / queries, 2),
+        "waits_for": driver.waits_for,
         "insert_bytes_per_query": round(sent / queries, 1),
         "snapshot_bytes": round(np.mean([len(one.data) for one in sample.snapshots])),
         "restarts_per_second": round(len(restarts) / took, 1),

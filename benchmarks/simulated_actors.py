@@ -12,14 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import ray
 
-from uflp.distributed.calls import RemoteCaller
-from uflp.distributed.history import Added, Began, HistoryService, Post
-from uflp.distributed.messages import Chunk, Learned, Lesson, Task
-from uflp.distributed.parameters import Values
-from uflp.distributed.replay import ReplayShard, Shards
+from uflp.distributed.actor import CollectResult, CollectTask
+from uflp.distributed.history_service import Added, Began, Event, HistoryService, HistoryUpdate
+from uflp.distributed.learner import LearnResult, LearnTask
+from uflp.distributed.parameters import RemoteValues
+from uflp.distributed.replay_shards import ReplayClient, ReplayShard
+from uflp.distributed.rpc import RemoteCaller, Workers
 from uflp.replay import FrameReplay
 from uflp.replay.accumulators import NStep
 from uflp.replay.transfer import Parcel, make_outbox, unpack
+from uflp.training.build import Builder
 from uflp.training.counters import Counted
 from uflp.training.settings import RunSettings
 from uflp.types import Snapshot, Transition
@@ -57,7 +59,7 @@ def payload(settings: RunSettings, chunk: int, dictionary: bytes) -> Payload:
     space: Any = simulator.observation_space
     counts: CellCounts = settings.uncertainty.make(space, 18, 0)  # type: ignore[union-attr]
     outbox = make_outbox(space, 0, dictionary)
-    targets = NStep(outbox, 0.99, settings.loop.n_step, 1.0)
+    targets = NStep(outbox, 0.99, settings.learning.n_step, 1.0)
     rng = np.random.default_rng(0)
     observation, _ = simulator.reset(seed=0)
     snapshots, keys, seconds = [], [], []
@@ -70,19 +72,19 @@ def payload(settings: RunSettings, chunk: int, dictionary: bytes) -> Payload:
         observation = following
         if terminated:
             observation, _ = simulator.reset()
-        elif query % settings.loop.checkpoint_period == 0:
+        elif query % settings.planning.checkpoint_period == 0:
             snapshots.append(simulator.save())
             keys.append(counts.key_of(observation))
         if query == 2 * chunk:
             outbox.pack()  # The first frames of a game are hardly typical.
-    kept = chunk // settings.loop.checkpoint_period
+    kept = chunk // settings.planning.checkpoint_period
     names = counts.names(keys[-kept:])
     parcel = outbox.pack()
     replay = FrameReplay(space, 4 * chunk, dictionary=dictionary)
     unpack(parcel, replay)
-    uniforms = rng.random(settings.loop.learning_batch)
+    uniforms = rng.random(settings.replay.learning_batch)
     sampling = cpu_seconds(lambda: replay.sample(uniforms))
-    values = Values(settings, simulator)
+    values = RemoteValues(Builder(settings))
     acting = cpu_seconds(lambda: values.predict(observation[None]))
     step = float(np.median(seconds)) + acting
     return Payload(step, sampling, parcel, snapshots[-kept:], names)
@@ -113,7 +115,7 @@ class Actors:
         sys.setswitchinterval(2e-4)
         self._sample = sample
         self._history = RemoteCaller(history)
-        self._replay = [Shards(replay) for _ in range(TOGETHER)]
+        self._replay = [ReplayClient(replay) for _ in range(TOGETHER)]
         self._batch = batch
         self._p_init = p_init
         self._rng = [np.random.default_rng([os.getpid(), index]) for index in range(TOGETHER)]
@@ -121,32 +123,46 @@ class Actors:
         self._restart: list[float] = []
         self._insert: list[float] = []
 
-    def collect(self, index: int, actor: int, task: Task) -> Chunk:
+    def collect(self, index: int, actor: int, task: CollectTask) -> CollectResult:
         """Does for one chunk what an actor does, but for the queries themselves."""
         rng, sample = self._rng[index], self._sample
         rollouts = int(rng.binomial(task.queries, 1 / ROLLOUT))
         restarts = int(rng.binomial(rollouts, 1 - self._p_init))
         if task.parameters.version > self._version:
             self._version = task.parameters.version
-            task.parameters.leaves()
+            task.parameters.arrays()
         time.sleep(task.queries * sample.step)
         for _ in range(restarts):
             started = time.perf_counter()
-            found = self._history.ask("sample", rng, self._batch)
+            found = self._history.call("sample", rng, self._batch)
             if found is not None:
-                self._history.ask("fetch", int(rng.integers(found.oldest, found.newest + 1)), actor)
+                self._history.call(
+                    "fetch", int(rng.integers(found.oldest, found.newest + 1)), actor
+                )
                 self._restart.append(time.perf_counter() - started)
-        events: list[Any] = [Began()]
+        events: list[Event] = [Began()]
         events += [Added(one.data, one.screen_score, None, bytes(40)) for one in sample.snapshots]
         nothing = np.zeros(0, np.int64)
         started = time.perf_counter()
-        told = self._history.begin("take", Post(actor, events, sample.names, nothing, nothing))
-        self._replay[index].ask("insert", sample.parcel)
+        update = HistoryUpdate(actor, events, sample.names, nothing, nothing)
+        told = self._history.begin("update", update)
+        self._replay[index].insert(sample.parcel)
+        self._replay[index].wait()
         self._insert.append(time.perf_counter() - started)
         ray.get(told)
-        return Chunk(
-            *(task.queries, 0, rollouts, restarts, task.queries, sample.parcel.nbytes),
-            *(Counted(0, [], 0), [], [], None, None, os.getpid()),
+        return CollectResult(
+            queries=task.queries,
+            replayed=0,
+            rollouts=rollouts,
+            restarts=restarts,
+            rows=task.queries,
+            sent=sample.parcel.nbytes,
+            counted=Counted(0, [], 0),
+            visited=[],
+            restarted=[],
+            observation=None,
+            logs=None,
+            pid=os.getpid(),
         )
 
     def pid(self) -> int:
@@ -170,13 +186,13 @@ class SimulatedLearner:
         self._parameters = [np.zeros(PARAMETERS, np.uint8)]
         self._steps = 0
 
-    def learn(self, lesson: Lesson) -> tuple[Learned, Any]:
+    def learn(self, task: LearnTask) -> tuple[LearnResult, Any]:
         """Sleeps."""
-        time.sleep(lesson.steps * self._seconds)
-        self._steps += lesson.steps
-        size = PARAMETERS if lesson.publish else 0
-        learned = Learned([0.0] * lesson.steps, None, False, os.getpid(), size)
-        return learned, self._parameters if lesson.publish else None
+        time.sleep(task.steps * self._seconds)
+        self._steps += task.steps
+        size = PARAMETERS if task.publish else 0
+        learned = LearnResult([0.0] * task.steps, None, False, os.getpid(), size)
+        return learned, self._parameters if task.publish else None
 
     def state(self) -> dict[str, Any]:
         """Returns little: a copy of the learner is not what is measured."""
@@ -191,12 +207,16 @@ class _Bound:
         self._call = process.collect
         self._index, self._actor = index, actor
 
-    def remote(self, task: Task) -> Any:
+    def remote(self, task: CollectTask) -> Any:
         return self._call.remote(self._index, self._actor, task)
 
 
-class SimulatedCrew:
-    """The services of a run, with simulated actors and a simulated learner."""
+class SimulatedWorkers:
+    """The services of a run, with simulated actors and a simulated learner.
+
+    Attributes:
+        workers: handles of all of them.
+    """
 
     def __init__(
         self, settings: RunSettings, actors: int, shards: int, sample: Payload, step: float
@@ -204,48 +224,50 @@ class SimulatedCrew:
         run = f"{time.time_ns()}"
         names = [f"{run} replay {index}" for index in range(shards)]
         service = {"num_cpus": 0}
-        self.shards = [
+        shard_handles = [
             ray.remote(ReplayShard).options(name=name, **service).remote(settings, shards, b"")
             for name in names
         ]
-        self.history = (
+        history = (
             ray.remote(HistoryService)
             .options(name=f"{run} history", **service)
             .remote(settings, False)
         )
-        self.learner = ray.remote(SimulatedLearner).options(**service).remote(step)
-        self.evaluator: Any = None
-        loop = settings.loop
-        self.processes = [
+        learner = ray.remote(SimulatedLearner).options(**service).remote(step)
+        planning = settings.planning
+        self._processes = [
             ray.remote(Actors)
             .options(max_concurrency=TOGETHER + 1, **service)
-            .remote(sample, f"{run} history", names, loop.batch, loop.p_init)
+            .remote(sample, f"{run} history", names, planning.batch, planning.p_init)
             for _ in range(-(-actors // TOGETHER))
         ]
-        self.actors = [
-            _Bound(self.processes[actor // TOGETHER], actor % TOGETHER, actor)
+        bound = [
+            _Bound(self._processes[actor // TOGETHER], actor % TOGETHER, actor)
             for actor in range(actors)
         ]
+        self.workers = Workers(bound, shard_handles, history, learner, evaluator=None)
 
     def latencies(self, reset: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Returns all restart choices and inserts in milliseconds."""
-        found = ray.get([process.latencies.remote(reset) for process in self.processes])
+        found = ray.get([process.latencies.remote(reset) for process in self._processes])
         restarts, inserts = (np.concatenate(one) * 1e3 for one in zip(*found, strict=True))
         return restarts, inserts
 
     def cpu(self) -> dict[str, float]:
-        """Returns the CPU seconds of the parts so far."""
-        replay = [status.pid for status in ray.get([one.status.remote() for one in self.shards])]
-        actors = ray.get([process.pid.remote() for process in self.processes])
-        history = ray.get(self.history.status.remote(0.0)).pid
+        """Returns the CPU seconds of the processes so far."""
+        workers: Any = self.workers
+        shards = ray.get([shard.status.remote() for shard in workers.shards])
+        actors = ray.get([process.pid.remote() for process in self._processes])
+        history = ray.get(workers.history.status.remote(0.0))
         return {
             "driver_cpu": time.process_time(),
-            "replay_cpu": sum(map(cpu_of, replay)),
-            "history_cpu": cpu_of(history),
+            "replay_cpu": sum(cpu_of(shard.pid) for shard in shards),
+            "history_cpu": cpu_of(history.pid),
             "actors_cpu": sum(map(cpu_of, actors)),
         }
 
-    def dismiss(self) -> None:
-        """Ends all parts."""
-        for part in (*self.shards, self.history, self.learner, *self.processes):
-            ray.kill(part)
+    def close(self) -> None:
+        """Ends all workers."""
+        workers = self.workers
+        for worker in (*workers.shards, workers.history, workers.learner, *self._processes):
+            ray.kill(worker)

@@ -57,20 +57,20 @@ def train_sb3(queries: int) -> float:
 
     torch.set_num_threads(1)
     settings = resolve("swingup", agent="ddqn", access="online")
-    loop, learner = settings.loop, settings.learner
+    learner = settings.learner
     agent = DQN(
         "MlpPolicy",
         settings.simulator.make(0),
         learning_rate=learner.learning_rate,
-        buffer_size=loop.replay_size,
-        learning_starts=loop.learning_batch,
-        batch_size=loop.learning_batch,
-        gamma=loop.discount,
-        train_freq=loop.sgd_period,
+        buffer_size=settings.replay.replay_size,
+        learning_starts=settings.replay.learning_batch,
+        batch_size=settings.replay.learning_batch,
+        gamma=settings.learning.discount,
+        train_freq=settings.learning.sgd_period,
         gradient_steps=1,
-        target_update_interval=learner.target_period * loop.sgd_period,
-        exploration_initial_eps=loop.epsilon,
-        exploration_final_eps=loop.epsilon,
+        target_update_interval=learner.target_period * settings.learning.sgd_period,
+        exploration_initial_eps=settings.acting.epsilon,
+        exploration_final_eps=settings.acting.epsilon,
         max_grad_norm=learner.max_gradient_norm,
         policy_kwargs={"net_arch": list(learner.hidden)},
         seed=0,

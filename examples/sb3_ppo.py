@@ -31,7 +31,9 @@ def train(
 
     # The one line: p_init=1 never restarts, and counts queries alike.
     p_init = 0.2 if access == "local" else 1.0
-    env = uflp.LocalAccess(make, p_init=p_init, checkpoint_period=1, seed=seed)
+    env = uflp.LocalAccess(
+        make, p_init=p_init, batch=32, restart="pair", checkpoint_period=1, seed=seed
+    )
     agent = PPO(
         "MlpPolicy",
         env,

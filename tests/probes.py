@@ -14,7 +14,7 @@ import numpy as np
 from uflp.agents.base import Agent
 from uflp.planning import RULES
 from uflp.simulators.base import Simulator
-from uflp.training.settings import Access, LoopSettings, RunSettings
+from uflp.training.settings import Access, RunSettings
 from uflp.types import Batch
 from uflp.uncertainty.counts import Counts
 
@@ -183,7 +183,7 @@ def corridor_run(
     """
     counts = Counts() if rule == "uncertainty" else None
     loop = {"queries": 200, "learning_batch": 4, "eval_period": 50, "target_return": 0.9, **loop}
-    return RunSettings(
+    settings = RunSettings(
         preset="corridor",
         agent="fixed",
         uncertainty_name=None if counts is None else "counts",
@@ -193,6 +193,6 @@ def corridor_run(
         simulator=corridor or Corridor(length=6),
         learner=learner or FixedValues(),
         uncertainty=counts,
-        loop=LoopSettings(rule=rule, **loop),
         rule=RULES[rule](),
     )
+    return settings.changed(rule=rule, **loop)

@@ -19,7 +19,7 @@ from uflp.experiments.agents import AGENTS
 from uflp.experiments.resolve import resolve
 from uflp.runs.train import train
 from uflp.simulators import SIMULATORS
-from uflp.training.settings import LoopSettings
+from uflp.training.settings import LOOP_PARTS
 from uflp.types import UsageError
 from uflp.uncertainty import UNCERTAINTIES
 
@@ -79,7 +79,7 @@ def whole_numbers() -> list[tuple[str, str, str | None, str]]:
     runs = [("deep-sea", agent, name) for agent in AGENTS for name in (None, *UNCERTAINTIES)]
     runs.append(("atari/pitfall", "ddqn", "counts"))
     for preset, agent, uncertainty in runs:
-        parts = [LoopSettings, LEARNERS[AGENTS[agent].learner]]
+        parts = [*LOOP_PARTS.values(), LEARNERS[AGENTS[agent].learner]]
         parts.append(SIMULATORS[preset.partition("/")[0]])
         parts += [UNCERTAINTIES[uncertainty]] if uncertainty else []
         try:
@@ -108,7 +108,7 @@ def test_every_size_of_the_presets_is_allowed() -> None:
     assert {"size", "replay_size", "hidden", "members", "feature_size", "rnd_width"} <= {
         key for *_, key in whole_numbers()
     }
-    assert resolve("atari/montezuma-revenge").loop.queries == 10**9
+    assert resolve("atari/montezuma-revenge").evaluation.queries == 10**9
     assert resolve("deep-sea", overrides={"queries": 10**12, "size": 1000}).simulator.size == 1000
 
 

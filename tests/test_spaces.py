@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Discrete
 from probes import no_predict
 
 from uflp import spaces
-from uflp.agents.batches import unpack
+from uflp.agents.base import unpack
 from uflp.replay import Replay
 from uflp.types import UsageError
 from uflp.uncertainty.counts import Counts

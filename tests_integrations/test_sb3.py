@@ -13,12 +13,13 @@ from gymnasium import spaces
 from stable_baselines3 import DQN, PPO, TD3, HerReplayBuffer
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.env_util import make_vec_env
-from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecFrameStack
+from stable_baselines3.common.logger import configure
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecFrameStack, VecMonitor
 
 import uflp
 from uflp.simulators.deep_sea import DeepSea
 from uflp.types import UsageError
-from uflp.wrappers.sb3 import InjectTransitions
+from uflp.wrappers.sb3 import InjectTransitions, LocalAccessVecEnv, LogMetrics
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
 import cleanrl_style
@@ -210,6 +211,81 @@ def test_ppo_takes_local_access() -> None:
 def test_a_single_file_agent_takes_local_access() -> None:
     outcome = cleanrl_style.train(size=6, seed=0, queries=1500)
     assert outcome["return"] > 0.9
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_metrics_are_logged(count: int, tmp_path: Path) -> None:
+    envs = make_vec_env(deep_sea, count)
+    agent = small_dqn(envs)
+    logger = configure(str(tmp_path), ["csv"])
+    agent.set_logger(logger)
+    agent.learn(60 * count, callback=LogMetrics(period=10), log_interval=1)
+    logger.dump(0)
+    rows = (tmp_path / "progress.csv").read_text().splitlines()
+    last = dict(zip(rows[0].split(","), rows[-1].split(","), strict=True))
+    assert float(last["uflp/queries"]) == sum(envs.get_attr("queries"))
+    assert float(last["uflp/restarts"]) == sum(envs.get_attr("restarts")) > 0
+    assert float(last["uflp/cells"]) > 0 and float(last["uflp/deepest_start"]) > 0
+
+
+def cart_pole() -> Any:
+    return gymnasium.make("CartPole-v1", max_episode_steps=30)
+
+
+@pytest.mark.parametrize("processes", [False, 2])
+def test_without_restarts_the_copies_are_what_sb3_makes(processes: Any) -> None:
+    ours = LocalAccessVecEnv(cart_pole, 3, p_init=1.0, processes=processes)
+    theirs = DummyVecEnv([cart_pole] * 3)
+    for envs in (ours, theirs):
+        envs.seed(4)
+    np.testing.assert_array_equal(ours.reset(), theirs.reset())
+    rng = np.random.default_rng(0)
+    ends = 0
+    for _ in range(120):
+        actions = rng.integers(2, size=3)
+        one, two = theirs.step(actions), ours.step(actions)
+        for column in range(3):
+            np.testing.assert_array_equal(one[column], two[column])
+            assert one[column].dtype == two[column].dtype
+        for a, b in zip(one[3], two[3], strict=True):
+            assert a.keys() == b.keys()
+            assert a["TimeLimit.truncated"] == b["TimeLimit.truncated"]
+            if "terminal_observation" in a:
+                ends += 1
+                np.testing.assert_array_equal(a["terminal_observation"], b["terminal_observation"])
+    assert ends > 5
+    assert ours.get_attr("spec")[0].id == "CartPole-v1"
+    assert ours.env_is_wrapped(gymnasium.wrappers.TimeLimit) == [True] * 3
+    ours.close()
+
+
+@pytest.mark.parametrize("kind", [DQN, PPO])
+def test_agents_take_copies_that_share_a_history(kind: Any, tmp_path: Path) -> None:
+    envs = VecMonitor(LocalAccessVecEnv(cart_pole, 2, p_init=0.0, processes=2, seed=0))
+    options = {"n_steps": 32, "batch_size": 32} if kind is PPO else {"buffer_size": 500}
+    agent = kind("MlpPolicy", envs, device="cpu", seed=0, **options)
+    logger = configure(str(tmp_path), ["csv"])
+    agent.set_logger(logger)
+    agent.learn(128, callback=LogMetrics(period=10))
+    logger.dump(0)
+    told = envs.unwrapped.metrics()
+    assert told["queries"] == 128 and told["restarts"] > 0
+    rows = (tmp_path / "progress.csv").read_text().splitlines()
+    assert float(rows[-1].split(",")[rows[0].split(",").index("uflp/queries")]) == 128
+    envs.close()
+
+
+def test_forced_first_actions_of_copies_are_injected() -> None:
+    envs = LocalAccessVecEnv(
+        lambda: DeepSea(size=5).make(0), 2, p_init=0.1, first_action="forced", processes=False
+    )
+    inject = InjectTransitions()
+    agent = small_dqn(envs)
+    agent.learn(120, callback=inject)
+    assert inject.injected > 10
+    held = agent.replay_buffer.pos * 2
+    assert 0 <= envs.queries - held < 4
+    envs.close()
 
 
 def test_evaluation_has_an_environment_of_its_own() -> None:

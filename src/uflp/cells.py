@@ -1,10 +1,13 @@
-"""Cells: images made so coarse that they can be counted (Sec. 4 of the paper)."""
+"""Cells: observations made so coarse that visits to them can be counted (Sec. 4 of the paper)."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Callable
+from typing import Any
 
+import gymnasium
 import numpy as np
 
 SIDE = 12
@@ -12,7 +15,7 @@ LEVELS = 8
 
 
 def cell(frame: np.ndarray) -> np.ndarray:
-    """Returns the cell of an image: means over a 12 × 12 grid, rounded down to 8 levels.
+    """Return the cell of an image: means over a 12 × 12 grid, rounded down to 8 levels.
 
     Args:
         frame: uint8 [H, W], at least 12 pixels high and wide.
@@ -27,7 +30,7 @@ def cell(frame: np.ndarray) -> np.ndarray:
 
 
 def cell_id(observation: np.ndarray) -> int:
-    """Returns a 64-bit number that stands for a cell; equal cells have equal numbers.
+    """Return a 64-bit number that stands for a cell; equal cells have equal numbers.
 
     Args:
         observation: an image uint8 [H, W], or a stack [K, H, W] whose last image is the latest. One
@@ -52,15 +55,117 @@ class _Latest:
 
 @functools.lru_cache
 def _grid(height: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns what sums rows [12, H] and columns [W, 12], and what a level takes [12, 12]."""
+    """Return what sums rows [12, H] and columns [W, 12], and what a level takes [12, 12]."""
     rows, columns = _blocks(height), _blocks(width).T
     areas = rows.sum(axis=1)[:, None] * columns.sum(axis=0)
     return rows, columns, areas * np.float32(256 / LEVELS)
 
 
 def _blocks(size: int) -> np.ndarray:
-    """Returns 0/1 rows [12, size], each of which marks one twelfth of a side."""
+    """Return 0/1 rows [12, size], each of which marks one twelfth of a side."""
     marks = np.zeros((SIDE, size), np.float32)
     for row, block in enumerate(np.array_split(np.arange(size), SIDE)):
         marks[row, block] = 1
     return marks
+
+
+CellOf = Callable[[np.ndarray], bytes]
+"""Returns the name of the cell that an observation lies in."""
+
+BINS = 20
+"""Intervals that a number is cut into, unless a setting says otherwise."""
+
+HASH_BITS = 64
+"""Projections of a hash, likewise."""
+
+NAME_LENGTH = 8
+"""Bytes of a name: all have this length, and by it they travel between processes."""
+
+_FEW = 8
+_UNBOUNDED = 1e6
+
+
+def make_cells(space: gymnasium.spaces.Box, bins: int, bits: int, seed: int) -> CellOf:
+    """Return how to find an observation's cell; equal settings give equal names.
+
+    Images have the paper's cells; of a stack, the latest image decides. Up to eight numbers are
+    each cut into intervals of equal length. More would leave every observation in a cell of its
+    own, so they are hashed by the signs of random projections, which near observations have in
+    common (SimHash, Charikar 2002; for counting, Tang et al. 2017).
+
+    A number with bounds is scaled by them; one without is first squashed by the arc tangent, which
+    tells values around 1 apart and lumps together those beyond 10.
+
+    Args:
+        space: of the observations.
+        bins: intervals a number.
+        bits: projections of a hash.
+        seed: of the projections.
+    """
+    if _has_images(space):
+        return _cell_of_image
+    low, high = space.low.astype(np.float64), space.high.astype(np.float64)
+    unbounded = (low < -_UNBOUNDED) | (high > _UNBOUNDED)
+    low, high = np.where(unbounded, -np.pi / 2, low), np.where(unbounded, np.pi / 2, high)
+    any_unbounded = bool(unbounded.any())
+
+    def squashed(observation: np.ndarray) -> np.ndarray:
+        return np.where(unbounded, np.arctan(observation), observation)
+
+    if low.size <= _FEW:
+        # A little less, so that the upper bound itself falls into the last interval.
+        scale = (bins - 1e-6) / np.maximum(high - low, np.finfo(np.float64).tiny)
+
+        def interval(observation: np.ndarray) -> bytes:
+            return _name(((observation - low) * scale).astype(np.int32).tobytes())
+
+        return (lambda observation: interval(squashed(observation))) if any_unbounded else interval
+
+    largest = np.maximum(np.maximum(np.abs(low), np.abs(high)), np.finfo(np.float64).tiny)
+    projections = np.random.default_rng(seed).normal(size=(low.size, bits))
+    projections /= largest.reshape(-1, 1)
+
+    def hashed(observation: np.ndarray) -> bytes:
+        return _name(np.packbits(squashed(observation).ravel() @ projections > 0).tobytes())
+
+    return hashed
+
+
+class SeenCells:
+    """The different cells that observations of a space lay in, as `counts` would tell them apart.
+
+    Attributes:
+        numbers: one for each cell.
+    """
+
+    def __init__(self, space: gymnasium.Space):
+        """Make an empty set; of a space that is no Box and no Discrete, nothing is counted."""
+        self.numbers: set[int] = set()
+        self._cell_of: CellOf | None = None
+        if isinstance(space, gymnasium.spaces.Box):
+            self._cell_of = make_cells(space, BINS, HASH_BITS, seed=0)
+        self.counted = isinstance(space, gymnasium.spaces.Box | gymnasium.spaces.Discrete)
+
+    def add(self, observation: Any) -> None:
+        """Note an observation."""
+        if self._cell_of is not None:
+            number = int.from_bytes(self._cell_of(observation), "little", signed=True)
+            self.numbers.add(number)
+        elif self.counted:
+            self.numbers.add(int(observation))
+
+
+def _has_images(space: gymnasium.spaces.Box) -> bool:
+    """Return whether observations are images, or stacks of images whose last is the latest."""
+    return space.dtype == np.uint8 and len(space.shape) in (2, 3) and min(space.shape[-2:]) >= SIDE
+
+
+def _cell_of_image(observation: np.ndarray) -> bytes:
+    return cell_id(observation).to_bytes(NAME_LENGTH, "little", signed=True)
+
+
+def _name(cell: bytes) -> bytes:
+    """Return what stands for a cell of any length."""
+    if len(cell) == NAME_LENGTH:
+        return cell
+    return hashlib.blake2b(cell, digest_size=NAME_LENGTH).digest()

@@ -12,7 +12,7 @@ from uflp import spaces
 
 
 def read(info: Mapping[str, Any], space: gymnasium.Space[Any]) -> np.ndarray:
-    """Returns the mask in a state's info, out of reach of whoever changes that.
+    """Return the mask in a state's info, out of reach of whoever changes that.
 
     By Gymnasium's custom it is `info["action_mask"]`, with 0 for each action that is not allowed.
     """
@@ -27,12 +27,12 @@ def read(info: Mapping[str, Any], space: gymnasium.Space[Any]) -> np.ndarray:
 
 
 def only(values: np.ndarray, masks: np.ndarray | None) -> np.ndarray:
-    """Returns values [..., A], with −∞ in place of those of actions that are not allowed."""
+    """Return values [..., A], with −∞ in place of those of actions that are not allowed."""
     return values if masks is None else np.where(masks, values, -np.inf)
 
 
 def draw(rng: np.random.Generator, actions: int, mask: np.ndarray | None) -> int:
-    """Draws one of the allowed among so many actions, each equally likely."""
+    """Draw one of the allowed among so many actions, each equally likely."""
     if mask is None:
         return int(rng.integers(actions))
     allowed = np.flatnonzero(mask)

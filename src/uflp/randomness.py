@@ -27,7 +27,7 @@ class Randomness:
         self._blocks: dict[str, tuple[Any, np.ndarray]] = {}
 
     def at(self, stream: str, number: int) -> np.random.Generator:
-        """Returns the generator of one stream at one number; equal arguments draw equally.
+        """Return the generator of one stream at one number; equal arguments draw equally.
 
         Each stream has one generator that is wound to `number` (building a new one costs ten
         times as much), so use what is returned before asking for the same stream again.
@@ -41,7 +41,7 @@ class Randomness:
         return generator
 
     def uniforms(self, stream: str, number: int, size: int) -> np.ndarray:
-        """Returns floats in [0, 1) for one stream at one number; equal arguments draw equally.
+        """Return floats in [0, 1) for one stream at one number; equal arguments draw equally.
 
         Those of several numbers in a row are drawn in one go, which is ten times quicker.
         """
@@ -52,7 +52,7 @@ class Randomness:
         return self._blocks[stream][1][place]
 
     def integer(self, stream: str) -> int:
-        """Returns one 32-bit integer for a stream, to seed a generator of another library."""
+        """Return one 32-bit integer for a stream, to seed a generator of another library."""
         return int(self._key(stream)[0] & 0xFFFFFFFF)
 
     def _key(self, stream: str) -> np.ndarray:

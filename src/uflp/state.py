@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
@@ -9,6 +10,9 @@ import numpy as np
 
 State = dict[str, Any]
 """Values by name: None, numbers, strings, bytes, arrays, `Rows`, and lists and dicts of these."""
+
+LARGEST = 2**53
+"""Of whole numbers: what counts queries, rows or steps stays far below."""
 
 _BLOCK_BYTES = 1 << 26
 
@@ -21,10 +25,10 @@ class Stateful(Protocol):
     """A part that can be saved; its settings are not saved, it is made from them again."""
 
     def state(self) -> State:
-        """Returns all that has changed since the part was made; arrays may be views."""
+        """Return all that has changed since the part was made; arrays may be views."""
 
     def load(self, state: State) -> None:
-        """Takes such a state, into a part that was just made from equal settings."""
+        """Take such a state, into a part that was just made from equal settings."""
 
 
 class Block(NamedTuple):
@@ -54,22 +58,63 @@ class Rows(NamedTuple):
 
 
 def spans(first: int, stop: int, row_bytes: int) -> Iterator[np.ndarray]:
-    """Yields the numbers from `first` to `stop` in pieces that a block may hold."""
+    """Yield the numbers from `first` to `stop` in pieces that a block may hold."""
     step = max(1, _BLOCK_BYTES // max(1, row_bytes))
     for start in range(first, stop, step):
         yield np.arange(start, min(start + step, stop))
 
 
-def number(state: State, name: str) -> int:
-    """Returns a whole number that is not negative."""
+def number(state: State, name: str, most: int = LARGEST) -> int:
+    """Return a whole number that is neither negative nor larger than `most`."""
     value = state[name]
-    if type(value) is not int or value < 0:
-        raise StateError(f"{name} is {value!r}")
+    if type(value) is not int or not 0 <= value <= most:
+        raise StateError(f"{name} is {value!r}, not a whole number from 0 to {most}")
     return value
 
 
+def number_or_none(state: State, name: str, most: int = LARGEST) -> int | None:
+    """Return such a number, or None."""
+    return None if state[name] is None else number(state, name, most)
+
+
+def real(state: State, name: str, least: float = -math.inf) -> float:
+    """Return a finite number that is not below `least`."""
+    value = state[name]
+    if not isinstance(value, int | float | np.number) or not np.isrealobj(value):
+        raise StateError(f"{name} is a {type(value).__name__}, not a number")
+    if not math.isfinite(value) or value < least:
+        raise StateError(f"{name} is {value}")
+    return float(value)
+
+
+def flag(state: State, name: str) -> bool:
+    """Return what is true or false."""
+    value = state[name]
+    if not isinstance(value, bool | np.bool_):
+        raise StateError(f"{name} is {value!r}, neither true nor false")
+    return bool(value)
+
+
+def finite(values: np.ndarray, name: str) -> np.ndarray:
+    """Return an array of numbers, if each is finite."""
+    if not np.isfinite(values).all():
+        raise StateError(f"{name} has a number that is not finite")
+    return values
+
+
+def whole_numbers(state: State, name: str, least: int = 0, most: int = LARGEST) -> list[int]:
+    """Return a row of whole numbers, each from `least` to `most`."""
+    value = state[name]
+    if not isinstance(value, np.ndarray) or value.ndim != 1 or value.dtype.kind not in "iu":
+        raise StateError(f"{name} is not a row of whole numbers")
+    if value.size and not least <= value.min() <= value.max() <= most:
+        raise StateError(f"{name} has a number that is not from {least} to {most}")
+    found: list[int] = value.tolist()
+    return found
+
+
 def array(value: Any, like: np.ndarray, name: str = "an array") -> np.ndarray:
-    """Returns an array that may be written, if it has the shape and type of another."""
+    """Return an array that may be written, if it has the shape and type of another."""
     if not isinstance(value, np.ndarray):
         raise StateError(f"{name} is a {type(value).__name__}, not an array")
     if (value.shape, value.dtype) != (like.shape, like.dtype):

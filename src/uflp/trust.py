@@ -61,7 +61,7 @@ _source: ContextVar[_Source | None] = ContextVar("source of names", default=None
 
 @contextlib.contextmanager
 def names_from(place: Path, *, trust: bool = False) -> Iterator[None]:
-    """Marks all names that are used within the block as read from a file.
+    """Mark all names that are used within the block as read from a file.
 
     Args:
         place: the run folder or file.
@@ -78,7 +78,7 @@ def names_from(place: Path, *, trust: bool = False) -> Iterator[None]:
 
 
 def permit(name: str, what: str) -> Path | None:
-    """Returns the folder to look for a module in, besides Python's own; None for no other.
+    """Return the folder to look for a module in, besides Python's own; None for no other.
 
     Args:
         name: of what is to be used, such as `module:factory`.
@@ -101,19 +101,19 @@ def permit(name: str, what: str) -> Path | None:
 
 
 def permit_address(address: str) -> None:
-    """Refuses the address of a Ray cluster that a file names, unless the user has trusted it."""
+    """Refuse the address of a Ray cluster that a file names, unless the user has trusted it."""
     if address not in _OWN_ADDRESSES:
         permit(_address_name(address), "a Ray cluster to connect to")
 
 
-def names_of_run(simulator: Any, cluster: Mapping[str, Any] | None) -> Names:
-    """Returns what a run uses that would need the user's word if a file named it.
+def names_of_run(imports: Mapping[str, str | None], cluster: Mapping[str, Any] | None) -> Names:
+    """Return what a run uses that would need the user's word if a file named it.
 
     Args:
-        simulator: its settings; `imports` lists what they name, where they name any code.
+        imports: names of code that its settings import, each with the folder it was found in.
         cluster: how the run is spread, None if it is not.
     """
-    names: Names = dict(getattr(simulator, "imports", {}))
+    names: Names = dict(imports)
     address = (cluster or {}).get("ray")
     if address not in _OWN_ADDRESSES:
         names[_address_name(str(address))] = None
@@ -121,7 +121,7 @@ def names_of_run(simulator: Any, cluster: Mapping[str, Any] | None) -> Names:
 
 
 def remember(place: Path, names: Mapping[str, str | None]) -> None:
-    """Adds to what the user has trusted; a configuration that cannot be written is a warning."""
+    """Add to what the user has trusted; a configuration that cannot be written is a warning."""
     if not names or names.items() <= _remembered(place).items():
         return
     path = trusted_file()
@@ -141,14 +141,14 @@ def remember(place: Path, names: Mapping[str, str | None]) -> None:
 
 
 def trusted_file() -> Path:
-    """Returns the file that remembers what the user has trusted."""
+    """Return the file that remembers what the user has trusted."""
     given = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     folder = given if given.is_absolute() else Path("~/.config").expanduser()
     return folder / "uflp" / "trusted.json"
 
 
 def _remembered(place: Path) -> Names:
-    """Returns what the user has trusted in a run folder, or in a file and the folder it is in."""
+    """Return what the user has trusted in a run folder, or in a file and the folder it is in."""
     places = _read(trusted_file())
     keys = [_key(place.parent), _key(place)] if place.is_file() else [_key(place)]
     return {name: folder for key in keys for name, folder in places.get(key, {}).items()}
@@ -163,7 +163,7 @@ def _address_name(address: str) -> str:
 
 
 def _read(path: Path) -> dict[str, Names]:
-    """Returns what is remembered; nothing where the file is damaged or in other hands."""
+    """Return what is remembered; nothing where the file is damaged or in other hands."""
     try:
         with path.open(encoding="utf-8") as file:
             status = os.fstat(file.fileno())
@@ -179,7 +179,7 @@ def _read(path: Path) -> dict[str, Names]:
 
 
 def _write(path: Path, places: Mapping[str, Names]) -> None:
-    """Writes the file in one piece, for the user's eyes only."""
+    """Write the file in one piece, for the user's eyes only."""
     descriptor, temporary = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:  # mkstemp made it with 0600
@@ -195,7 +195,7 @@ def _write(path: Path, places: Mapping[str, Names]) -> None:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Keeps others from writing meanwhile: a sweep starts many runs at once."""
+    """Keep others from writing meanwhile: a sweep starts many runs at once."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
         if fcntl is not None:

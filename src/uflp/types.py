@@ -62,7 +62,7 @@ class Transition(NamedTuple):
 
 
 def at_least_1(name: str, value: int, most: int) -> None:
-    """Refuses a number that is not at least 1, or so large that nobody can mean it."""
+    """Refuse a number that is not at least 1, or so large that nobody can mean it."""
     if value < 1:
         raise UsageError(f"{name} must be at least 1, not {value}")
     if value > most:

@@ -14,8 +14,8 @@ from test_q_functions import ACTIONS, STATES, transitions
 
 from uflp.agents.boot_ddqn import BootDDQN, BootLearner
 from uflp.agents.ddqn import double_q_step
-from uflp.agents.networks import make_q_function
 from uflp.agents.q_function import QState
+from uflp.agents.q_networks import make_q_function
 from uflp.types import Batch, UsageError
 
 CONFIG = BootDDQN(hidden=(8, 8), members=3, prior_scale=2.0, max_gradient_norm=0.5)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from uflp.agents.ddqn import DDQN, penalty_of
-from uflp.agents.networks import make_q_function
 from uflp.agents.q_function import Fitting
+from uflp.agents.q_networks import make_q_function
 from uflp.networks.conv import TORSO, Torso, convolutions_for, init_torso, torso, torso_width
 from uflp.spaces import Frames, channel_axis
 from uflp.types import Batch, UsageError

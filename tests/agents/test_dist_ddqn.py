@@ -158,8 +158,16 @@ def test_bad_settings_are_refused(settings: Any, sentence: str) -> None:
 def test_presets_hold_the_values_of_the_paper(game: str) -> None:
     pytest.importorskip("ale_py")
     settings = resolve(f"atari/{game}", agent="dist-ddqn")
-    loop, learner = settings.loop, settings.learner
-    assert (loop.n_step, loop.learning_batch, loop.reward_clip) == (5, 256, None)
-    assert (loop.p_init, loop.batch, loop.samples_per_insert) == (0.3, 32, 8)
+    learner, values = settings.learner, settings.values()
+    assert (
+        values["n_step"],
+        values["learning_batch"],
+        values["reward_clip"],
+    ) == (5, 256, None)
+    assert (
+        values["p_init"],
+        values["batch"],
+        values["samples_per_insert"],
+    ) == (0.3, 32, 8)
     assert (learner.atoms, learner.v_min) == (201, -1.0)
     assert learner.v_max == (120_000.0 if game == "private-eye" else 20_000.0)

@@ -14,10 +14,9 @@ import rlax
 from test_mlp import Reference, as_flax
 
 from uflp.agents.ddqn import double_q_step
-from uflp.agents.dense import make_dense
 from uflp.agents.lookup import make_lookup
-from uflp.agents.networks import make_q_function
 from uflp.agents.q_function import Fitting
+from uflp.agents.q_networks import make_dense, make_q_function
 from uflp.networks.mlp import init_mlp
 from uflp.types import Batch, UsageError
 

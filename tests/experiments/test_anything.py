@@ -16,11 +16,12 @@ from uflp import cli
 from uflp.experiments.resolve import resolve
 from uflp.simulators.bsuite import Bsuite
 from uflp.simulators.gymnasium import Gymnasium
-from uflp.simulators.own import Own
+from uflp.simulators.user_env import UserEnv
 from uflp.training.run import Run
 from uflp.types import UsageError
 
 QUICK = {"queries": 40, "eval_period": 40, "eval_episodes": 1, "hidden": (4,), "epsilon": 1.0}
+RANDOM = {"queries": 200, "eval_period": 100, "eval_episodes": 1}
 
 
 class Parts(gymnasium.Env[Any, Any]):
@@ -55,9 +56,9 @@ def test_a_name_resolves_to_a_simulator_and_moderate_settings() -> None:
     settings = resolve("gym:MountainCar-v0", overrides={"strategy": "copy"})
     assert settings.simulator == Gymnasium("MountainCar-v0", "copy", flatten=True)
     assert (settings.agent, settings.uncertainty_name) == ("ddqn", "counts")
-    assert settings.loop.p_init == 0.2 and settings.loop.batch == 32
+    assert settings.planning.p_init == 0.2 and settings.planning.batch is None
     assert resolve("bsuite:catch/3").simulator == Bsuite("catch/3")
-    assert resolve(f"{__name__}:Parts").simulator == Own(f"{__name__}:Parts", flatten=True)
+    assert resolve(f"{__name__}:Parts").simulator == UserEnv(f"{__name__}:Parts", flatten=True)
 
 
 def test_observations_with_parts_are_flattened_and_learned_from() -> None:
@@ -127,3 +128,23 @@ def test_unknown_names_are_refused_with_the_choices() -> None:
         resolve("mountain-car")
     with pytest.raises(UsageError, match="did you mean 'MountainCar-v0'"):
         resolve("gym:MountanCar-v0")
+
+
+def test_runs_on_any_simulator_tell_how_many_cells_they_have_seen(tmp_path: Path) -> None:
+    result = uflp.train("gym:FrozenLake-v1", out=tmp_path / "run", agent="random", **RANDOM)
+    cells = result.metrics["cells"]
+    # The lake has 16 states.
+    assert 1 < cells[-1] <= 16 and (np.diff(cells) >= 0).all()
+    online = uflp.train("gym:MountainCar-v0", agent="random", access="online", **RANDOM)
+    assert online.metrics["cells"][-1] > 1
+
+
+def test_cells_that_were_seen_survive_a_resume() -> None:
+    first, second = (Gymnasium("FrozenLake-v1").make(0) for _ in range(2))
+    first.reset(seed=0)
+    for action in (2, 1, 2):
+        first.step(action)
+    second.load_logs(first.logs())
+    assert second.metrics() == first.metrics() != {"cells": 0}
+    second.join_logs({**first.logs(), "cells": np.array([14, 15])})
+    assert second.metrics()["cells"] == len(set(first.logs()["cells"].tolist()) | {14, 15})

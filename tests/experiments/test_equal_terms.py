@@ -101,7 +101,7 @@ def test_a_difference_is_seen(key: str, tmp_path: Path) -> None:
             learner = dataclasses.replace(settings.learner, hidden=(3,))
             job = dataclasses.replace(job, settings=dataclasses.replace(settings, learner=learner))
         elif settings.access == "online":
-            loop = dataclasses.replace(settings.loop, **{key: {"queries": 7, "epsilon": 0.5}[key]})
-            job = dataclasses.replace(job, settings=dataclasses.replace(settings, loop=loop))
+            other = settings.changed(**{key: {"queries": 7, "epsilon": 0.5}[key]})
+            job = dataclasses.replace(job, settings=other)
         changed.append(job)
     assert key in unequal(changed, ())

@@ -11,9 +11,8 @@ import pytest
 
 from uflp import cli
 from uflp.experiments.figures import FIGURES, SCALES
-from uflp.report.pictures import auc, curves, fit_exponent, scaling
-from uflp.report.scores import final_score, finals, maxima
-from uflp.report.series import gather
+from uflp.report.figures import auc, curves, finals, fit_exponent, gather, maxima, scaling
+from uflp.report.statistics import final_score
 from uflp.runs.folder import RunFolder, summarize
 
 
@@ -29,26 +28,30 @@ def test_deep_sea_50_has_the_paper_s_runs(tmp_path):
     values = [job.settings.values() for job in jobs]
     assert len(jobs) == 4 * 2 * 10
     assert {v["size"] for v in values} == {50} and {v["queries"] for v in values} == {300_000}
-    assert {(j.settings.access, j.settings.loop.p_init) for j in jobs} == {
+    assert {(j.settings.access, j.settings.planning.p_init) for j in jobs} == {
         ("local", 0.1),
         ("online", 1.0),
     }
-    assert {j.settings.loop.batch for j in jobs} == {None}
+    assert {j.settings.planning.batch for j in jobs} == {None}
     by_agent = {job.settings.agent: job.settings.values() for job in jobs}
     assert by_agent["boot-ddqn"]["members"] == 20 and by_agent["boot-ddqn"]["prior_scale"] == 40
     assert by_agent["pi-bonus"]["discount"] == 1.0 and by_agent["pi-bonus"]["sgd_period"] == 4
     assert by_agent["pi-bonus"]["regularization"] == 0.1
     assert by_agent["ddqn-bonus"]["epsilon"] == 0.1 and by_agent["ddqn"]["epsilon"] == 0.0
-    loops = [job.settings.loop for job in jobs]
-    assert {(loop.recent_fraction, loop.restart_limit) for loop in loops} == {(0.0, None)}
+    runs = [job.settings for job in jobs]
+    assert {(s.replay.recent_fraction, s.planning.restart_limit) for s in runs} == {(0.0, None)}
 
 
 def test_montezuma_has_the_paper_s_runs(tmp_path):
     jobs = FIGURES["montezuma-ddqn"].jobs("paper", tmp_path)
     assert len(jobs) == 5 * len(FIGURES["montezuma-ddqn"].lines)
-    assert {job.settings.loop.queries for job in jobs} == {10**9}
+    assert {job.settings.evaluation.queries for job in jobs} == {10**9}
     values = {
-        (s.agent, s.access, s.uncertainty_name): (s.loop.p_init, s.loop.batch, s.loop.epsilon)
+        (s.agent, s.access, s.uncertainty_name): (
+            s.planning.p_init,
+            s.planning.batch,
+            s.acting.epsilon,
+        )
         for s in (job.settings for job in jobs)
     }
     assert values["ddqn", "online", None] == (1.0, 8, 0.1)
@@ -56,8 +59,8 @@ def test_montezuma_has_the_paper_s_runs(tmp_path):
     assert values["ddqn", "local", "rnd"] == (0.3, 32, 0.01)
     assert values["ddqn-intrinsic", "online", "counts"] == (1.0, 8, 0.01)
     assert values["ddqn-intrinsic", "local", "counts"] == (0.7, 8, 0.01)
-    swept = [job.settings.loop for job in FIGURES["montezuma-p-init-batch"].jobs("paper", tmp_path)]
-    pairs = {(loop.p_init, loop.batch) for loop in swept}
+    jobs = FIGURES["montezuma-p-init-batch"].jobs("paper", tmp_path)
+    pairs = {(job.settings.planning.p_init, job.settings.planning.batch) for job in jobs}
     assert pairs == {(p, b) for p in (0.0, 0.1, 0.2, 0.3) for b in (1, 8, 64)}
 
 
@@ -65,12 +68,12 @@ def test_four_games_have_the_paper_s_runs(tmp_path):
     plan = FIGURES["atari-dist"]
     jobs = plan.jobs("paper", tmp_path)
     assert len(jobs) == 4 * len(plan.lines) * 5
-    assert {(j.settings.preset, j.settings.loop.queries) for j in jobs} == {
+    assert {(j.settings.preset, j.settings.evaluation.queries) for j in jobs} == {
         ("atari/montezuma-revenge", 10**9),
         *((f"atari/{game}", 2 * 10**8) for game in ("private-eye", "venture", "pitfall")),
     }
-    local = [job.settings.loop for job in jobs if job.settings.access == "local"]
-    assert {(loop.p_init, loop.batch) for loop in local} == {(0.3, 32)}
+    local = [job.settings.planning for job in jobs if job.settings.access == "local"]
+    assert {(planning.p_init, planning.batch) for planning in local} == {(0.3, 32)}
     by_rnd = [job.settings for job in jobs if job.settings.uncertainty_name == "rnd"]
     assert {(s.preset, s.learner.v_max) for s in by_rnd} == {
         ("atari/private-eye", 120_000),
@@ -84,7 +87,7 @@ def test_costly_agents_have_fewer_seeds_and_values(tmp_path):
     assert runs.pop(("boot-ddqn", "online")) == 5
     assert len(runs) == 7 and set(runs.values()) == {10}
     jobs = FIGURES["swingup-p-init"].jobs("laptop", tmp_path)
-    runs = Counter((job.settings.agent, job.settings.loop.p_init) for job in jobs)
+    runs = Counter((job.settings.agent, job.settings.planning.p_init) for job in jobs)
     assert {value: n for (agent, value), n in runs.items() if agent == "boot-ddqn"} == {
         0.0: 3,
         0.2: 3,
@@ -99,8 +102,8 @@ def test_at_laptop_scale_only_access_differs(tmp_path):
     assert {(job.settings.access, job.settings.seed) for job in jobs} == {
         (access, seed) for access in ("local", "online") for seed in (0, 1)
     }
-    assert {job.settings.loop.epsilon for job in jobs} == {0.1}
-    (rate,) = {job.settings.loop.samples_per_insert for job in jobs}
+    assert {job.settings.acting.epsilon for job in jobs} == {0.1}
+    (rate,) = {job.settings.learning.samples_per_insert for job in jobs}
     assert rate < 8, "fewer than the paper's"
 
 
@@ -162,7 +165,7 @@ def run(monkeypatch, *words):
 def test_a_target_is_drawn_among_returns_alone(scale, targets, tmp_path):
     plan = FIGURES["swingup-pi"]
     jobs = plan.jobs(scale, tmp_path)
-    fabricate(jobs, lambda settings: settings.loop.queries)
+    fabricate(jobs, lambda settings: settings.evaluation.queries)
     shown = plan.at(scale)
     (axes,) = curves(shown, gather(shown, jobs)).axes
     assert [text.get_text() for text in axes.texts if text.get_text() == "300"] == targets
@@ -174,7 +177,7 @@ def test_areas_of_few_seeds_are_dots_and_of_more_a_band(seeds, tmp_path):
     jobs = [job for job in plan.jobs("paper", tmp_path) if job.settings.seed < seeds]
     for job in jobs:
         value = float(job.settings.seed)
-        write(job, [{"queries": job.settings.loop.queries, "eval_return_mean": value}])
+        write(job, [{"queries": job.settings.evaluation.queries, "eval_return_mean": value}])
     (axes,) = auc(plan, gather(plan, jobs)).axes
     dots = [line for line in axes.lines if line.get_marker() == "o"]
     agents = len(plan.lines)
@@ -221,7 +224,7 @@ def test_tables_hold_the_last_evaluations_and_the_highest_scores(tmp_path):
         ]
         write(job, rows)
     series = gather(plan, jobs)
-    assert final_score(series[0].group.runs[0], "eval_return_mean") == 1.0
+    assert final_score(series[0].group.runs[0].curve()) == 1.0
     page, numbers = finals(plan, series)
     rows = list(csv.DictReader(numbers.splitlines()))
     # Seeds 0 and 1 of the first line have finals 1 and 2, of the next line 3 and 4.
@@ -299,9 +302,9 @@ def test_an_interrupted_figure_goes_on(tmp_path, monkeypatch, capsys):
     except SystemExit as stop:
         assert not stop.code
     out = capsys.readouterr().out
-    assert f"{jobs[1].folder} goes on: it was interrupted" in out
+    assert f"{jobs[1].folder} continues: it was interrupted" in out
     again = f"{jobs[2].folder} is moved aside and made again"
-    assert f"{again}: it was made otherwise: members was 3, not 4" in out
+    assert f"{again}: it was made with other settings: members was 3, not 4" in out
     assert f"{len(jobs) - 2} of {len(jobs)} runs are there already" in out
     assert (jobs[0].folder / "metrics.csv").read_bytes() == kept
 

@@ -7,16 +7,20 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from uflp.experiments import jobs as jobs_module
-from uflp.experiments.jobs import Job, KilledError, require_faithful, run_jobs
+from uflp.experiments import seeds as seeds_module
+from uflp.experiments.jobs import Job, KilledError, at_work, require_faithful, run_job, run_jobs
 from uflp.experiments.resolve import resolve
+from uflp.experiments.seeds import resume_seeds, train_seeds
 from uflp.runs.checkpoints import Checkpoints
+from uflp.runs.folder import LOCK, Lock
 from uflp.runs.interruption import Interrupted
-from uflp.runs.lock import LOCK, Lock
 from uflp.runs.train import train
 from uflp.types import UsageError
 
@@ -55,9 +59,15 @@ def test_a_run_with_a_damaged_config_is_made_again(done):
 
 
 def test_a_run_with_other_settings_names_the_first_that_differs(done):
-    loop = dataclasses.replace(done.settings.loop, p_init=0.25)
-    other = Job(dataclasses.replace(done.settings, loop=loop), done.folder)
-    assert other.unfinished() == "it was made otherwise: p_init was 0.1, not 0.25"
+    other = Job(done.settings.changed(p_init=0.25), done.folder)
+    assert other.unfinished() == "it was made with other settings: p_init was 0.1, not 0.25"
+
+
+def test_a_changed_setting_is_named_before_what_follows_from_it(done):
+    """Of Deep Sea the period of evaluations is ten times the size."""
+    settings = resolve("deep-sea", uncertainty="counts", overrides={"size": 4, "queries": 30})
+    reason = "size was 3, not 4; eval_period was 30, not 40"
+    assert Job(settings, done.folder).unfinished() == f"it was made with other settings: {reason}"
 
 
 def test_a_run_of_before_there_were_rules_is_a_finished_run(done):
@@ -67,17 +77,19 @@ def test_a_run_of_before_there_were_rules_is_a_finished_run(done):
     assert done.unfinished() is None
     names = {"uncertainty": "counts", "overrides": {"size": 3, "queries": 30, "rule": "uniform"}}
     other = Job(resolve("deep-sea", **names), done.folder)
-    assert other.unfinished() == "it was made otherwise: rule was uncertainty, not uniform"
+    assert (
+        other.unfinished() == "it was made with other settings: rule was uncertainty, not uniform"
+    )
 
 
 def test_a_record_without_settings_is_of_another_run(done):
     (done.folder / "config.json").write_text('{"settings": null}')
-    assert done.unfinished().startswith("it was made otherwise")
+    assert done.unfinished().startswith("it was made with other settings")
 
 
 def test_a_run_that_would_have_stopped_earlier_is_another_run(done):
     other = Job(done.settings, done.folder, stop_at_return=0.9)
-    assert other.unfinished() == "it was made otherwise: stop_at_return was None, not 0.9"
+    assert other.unfinished() == "it was made with other settings: stop_at_return was None, not 0.9"
 
 
 def test_a_run_that_was_cut_short_goes_on_from_its_checkpoint(job):
@@ -85,8 +97,7 @@ def test_a_run_that_was_cut_short_goes_on_from_its_checkpoint(job):
         if row["queries"] == 10:
             signal.raise_signal(signal.SIGTERM)
 
-    loop = dataclasses.replace(job.settings.loop, eval_period=10)
-    job = dataclasses.replace(job, settings=dataclasses.replace(job.settings, loop=loop))
+    job = dataclasses.replace(job, settings=job.settings.changed(eval_period=10))
     with pytest.raises(Interrupted):
         train(job.settings, out=job.folder, callback=at_ten)
     first = (job.folder / "metrics.csv").read_text()
@@ -102,8 +113,7 @@ def test_a_run_that_was_cut_short_goes_on_from_its_checkpoint(job):
 
 def test_another_run_in_the_folder_is_moved_aside_and_kept(done):
     held = {path.name: path.read_bytes() for path in done.folder.iterdir()}
-    loop = dataclasses.replace(done.settings.loop, p_init=0.25)
-    other = Job(dataclasses.replace(done.settings, loop=loop), done.folder)
+    other = Job(done.settings.changed(p_init=0.25), done.folder)
     assert not other.begun()
     list(run_jobs([other]))
     # Python, if it ended while they do, would say something of a bad file descriptor.
@@ -113,11 +123,98 @@ def test_another_run_in_the_folder_is_moved_aside_and_kept(done):
     assert {path.name: path.read_bytes() for path in aside.iterdir()} == held
 
 
+HOLD = """
+import sys, time
+from pathlib import Path
+from uflp.runs.folder import Lock
+folder = Path(sys.argv[1])
+lock = Lock(folder)
+print("held", flush=True)
+sys.stdin.readline()
+(folder / "summary.json").write_text('{"seed": 0, "by": "the other"}')
+lock.release()
+"""
+
+
+def test_the_outcome_of_another_process_at_work_on_the_same_run_is_waited_for(done, capfd):
+    (done.folder / "summary.json").unlink()
+    command = [sys.executable, "-c", HOLD, done.folder]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"held\n"
+        found = []
+        waiting = threading.Thread(target=lambda: found.append(run_job(done)))
+        waiting.start()
+        told = ""
+        while "waiting for it" not in told:
+            assert waiting.is_alive()
+            told += capfd.readouterr().err
+            time.sleep(0.01)
+        assert f"process {other.pid} is at work on" in told
+        other.communicate(b"\n")
+        waiting.join()
+    assert found == [{"seed": 0, "by": "the other"}]
+
+
+def test_a_run_goes_on_when_the_other_process_gives_it_up(done):
+    (done.folder / "summary.json").unlink()
+    command = [sys.executable, "-c", HOLD, done.folder]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"held\n"
+        found = []
+        waiting = threading.Thread(target=lambda: found.append(run_job(done)))
+        waiting.start()
+        other.kill()
+        waiting.join()
+    assert found[0]["queries"] == 30
+
+
+def test_the_second_that_makes_the_same_runs_is_refused(tmp_path):
+    with at_work(tmp_path / "figure"):
+        refused = pytest.raises(UsageError, match=f"process {os.getpid()} is at work on")
+        with refused, at_work(tmp_path / "figure"):
+            pass
+        assert (tmp_path / "figure" / ".lock").exists()
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(UsageError, match="cannot be written"), at_work(tmp_path / ("x" * 300)):
+        pass
+
+
+def test_seeds_of_which_one_is_refused_can_still_be_resumed(tmp_path, job):
+    """As when a stranger's folder is in the place of a seed that has not begun."""
+    out = tmp_path / "seeds"
+    trained = train_seeds(job.settings, [0, 1], out)
+
+    def refuse(jobs):
+        yield {"seed": 0}
+        (out / "seed-0").mkdir()
+        raise UsageError("process 7 is at work on seed-1")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(seeds_module, "run_jobs", refuse)
+        with pytest.raises(UsageError, match="at work on seed-1"):
+            list(trained)
+    assert sorted(path.name for path in out.iterdir()) == ["seed-0", "seeds.json"]
+    assert len(list(resume_seeds(out))) == 2
+
+
+def test_a_second_resume_of_the_same_seeds_is_refused(tmp_path, job, monkeypatch):
+    out = tmp_path / "seeds"
+
+    def look(jobs):
+        with pytest.raises(UsageError, match="is at work on"):
+            list(resume_seeds(out))
+        yield from ({"seed": job.settings.seed} for job in jobs)
+
+    monkeypatch.setattr(seeds_module, "run_jobs", look)
+    assert len(list(train_seeds(job.settings, [0, 1], out))) == 2
+    assert [path.name for path in out.iterdir()] == ["summary.json"]
+
+
 def test_a_run_that_a_process_is_at_work_on_is_not_moved(done):
     other = dataclasses.replace(done, stop_at_return=0.9)
     held = Lock(done.folder)
     with pytest.raises(UsageError, match=f"process {os.getpid()} is at work on"):
-        jobs_module._run(other)
+        run_job(other)
     assert done.unfinished() is None
     held.release()
     assert [path.name for path in done.folder.parent.iterdir()] == [done.folder.name]
@@ -141,21 +238,20 @@ def test_a_job_says_how_often_it_is_saved(job, monkeypatch):
 
     def trained(settings, **options):
         given.update(options)
-        raise Interrupted
+        return SimpleNamespace(summary={})
 
     monkeypatch.setattr(jobs_module, "trainer", lambda cluster: trained)
-    monkeypatch.setattr(jobs_module, "_stopping", False)
-    with pytest.raises(Interrupted):
-        jobs_module._run(dataclasses.replace(job, checkpoint_seconds=7.0))
+    run_job(dataclasses.replace(job, checkpoint_seconds=7.0))
     assert given["checkpoint_seconds"] == 7.0
 
 
-def killed(job):
+def lethal():
+    """Make no environment: kill the process that asks for one."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_process_that_was_killed_is_told_in_a_sentence(job, monkeypatch):
-    monkeypatch.setattr(jobs_module, "_run", killed)
+def test_a_process_that_was_killed_is_told_in_a_sentence(tmp_path):
+    job = Job(resolve(f"{__name__}:lethal", agent="random"), tmp_path / "run")
     with pytest.raises(KilledError, match=r"want of memory; .* the same command goes on"):
         list(run_jobs([job]))
 

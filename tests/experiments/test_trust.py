@@ -15,11 +15,10 @@ from typing import Any
 import pytest
 
 import uflp
-from uflp import cli
+from uflp import cli, state_file
 from uflp.experiments import seeds as seeds_module
 from uflp.experiments.recorded import recorded, recorded_cluster
 from uflp.experiments.trained import export
-from uflp.runs import state_file
 from uflp.runs.policy import write_policy
 from uflp.trust import UntrustedError, remember, trusted_file
 from uflp.types import RunError, UsageError

@@ -12,8 +12,8 @@ from uflp.experiments.figures import FIGURES, Changes
 from uflp.experiments.recorded import recorded
 from uflp.experiments.resolve import resolve
 from uflp.report.groups import group_runs
-from uflp.report.looks import labels
 from uflp.report.runs import read_runs
+from uflp.report.style import labels
 from uflp.types import UsageError
 
 SMALL = {"size": 4, "hidden": (8,), "members": 2, "learning_batch": 8, "queries": 80}
@@ -48,7 +48,7 @@ def test_what_is_set_takes_the_place_of_a_variant_s_value():
     settings = resolve(
         "deep-sea", agent="boot-ddqn", variant="tuned", overrides={"restart_limit": 20}
     )
-    assert settings.loop.restart_limit == 20 and settings.loop.recent_fraction == 0.25
+    assert settings.planning.restart_limit == 20 and settings.replay.recent_fraction == 0.25
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_variant_is_recorded_read_back_and_part_of_the_label(tmp_path, monkeyp
 
 def test_from_python_too():
     result = uflp.train("deep-sea", agent="boot-ddqn", variant="tuned", **SMALL)
-    assert result.summary["variant"] == "tuned" and result.settings.loop.restart_limit == 10
+    assert result.summary["variant"] == "tuned" and result.settings.planning.restart_limit == 10
 
 
 def test_a_record_without_variant_and_with_an_old_key_is_read(tmp_path):
@@ -108,14 +108,14 @@ def test_a_record_without_variant_and_with_an_old_key_is_read(tmp_path):
     config["settings"]["newest"] = config["settings"].pop("recent_fraction")
     path.write_text(json.dumps(config))
     settings, _ = recorded(tmp_path / "run")
-    assert settings.variant is None and settings.loop.recent_fraction == 0.5
+    assert settings.variant is None and settings.replay.recent_fraction == 0.5
     (run,) = read_runs([tmp_path])[0]
     assert run.variant is None and run.settings["recent_fraction"] == 0.5
     assert "newest" not in run.settings
 
 
 def test_the_old_key_is_an_alias():
-    assert resolve("deep-sea", overrides={"newest": "0.5"}).loop.recent_fraction == 0.5
+    assert resolve("deep-sea", overrides={"newest": "0.5"}).replay.recent_fraction == 0.5
     with pytest.raises(UsageError, match="newest is the old name of recent_fraction"):
         resolve("deep-sea", overrides={"newest": 0.5, "recent_fraction": 0.5})
 
@@ -129,7 +129,10 @@ def test_lines_that_a_variant_does_not_change_are_the_paper_s(tmp_path):
         ("ddqn", None),
         ("ddqn-bonus", None),
     }
-    assert {(job.settings.seed, job.settings.loop.queries) for job in jobs} == {(0, 700), (1, 700)}
+    assert {(job.settings.seed, job.settings.evaluation.queries) for job in jobs} == {
+        (0, 700),
+        (1, 700),
+    }
     expected = "uflp figure deep-sea-50 --scale laptop --variant tuned --seeds 2 --set queries=700"
     assert changes.command("deep-sea-50", "laptop") == expected
 
@@ -139,7 +142,7 @@ def test_both_sides_of_a_comparison_have_the_variant_where_it_changes_them(tmp_p
         "deep-sea", tmp_path, seeds=1, agent="boot-ddqn", variant="tuned", overrides={"size": 5}
     )
     assert [job.settings.variant for job in jobs] == ["tuned", "tuned"]
-    assert [job.settings.loop.restart_limit for job in jobs] == [10, None]
+    assert [job.settings.planning.restart_limit for job in jobs] == [10, None]
 
 
 def test_the_list_says_what_a_variant_changes(monkeypatch, capsys):

@@ -54,7 +54,7 @@ def run_through(settings, folder, strike):
     with (folder / "metrics.csv").open() as file:
         queries = [int(row["queries"]) for row in csv.DictReader(file)]
     assert queries == sorted(set(queries))
-    assert queries[-1] == settings.loop.queries
+    assert queries[-1] == settings.evaluation.queries
     return result.summary
 
 
@@ -63,7 +63,7 @@ def test_twenty_random_kills(machines, tmp_path):
 
     def strike(run, row):
         if row["queries"] // 500 > len(struck) and len(struck) < KILLS:
-            part, process = rng.choice(sorted(run.faults._processes.items()))
+            part, process = rng.choice(sorted(run.faults.processes.items()))
             struck.append(part)
             os.kill(process, signal.SIGKILL)
 

@@ -11,9 +11,8 @@ from resuming import rows_of, small, stopped_rows
 
 from uflp.experiments.agents import AGENTS
 from uflp.experiments.resolve import resolve
-from uflp.randomness import Randomness
+from uflp.training.build import Builder
 from uflp.training.run import Run
-from uflp.training.wiring import make_uncertainty
 from uflp.types import UsageError
 from uflp.uncertainty import UNCERTAINTIES
 
@@ -35,8 +34,7 @@ def combinations() -> list[tuple[str, str, str]]:
             continue
         try:
             settings = resolve(preset, agent=agent, uncertainty=uncertainty)
-            space = settings.simulator.make(0).observation_space
-            make_uncertainty(settings, space, 2, Randomness(0))
+            Builder(settings).uncertainty()
         except UsageError:
             continue
         found.append((preset, agent, uncertainty))

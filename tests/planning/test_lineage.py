@@ -117,7 +117,7 @@ def test_a_score_that_its_actions_do_not_give_is_not_verified(run: Path) -> None
 
 
 def test_bad_folders_are_answered_with_a_sentence(tmp_path: Path, run: Path) -> None:
-    from uflp.experiments.replay import best_score
+    from uflp.experiments.trained import best_score
 
     with pytest.raises(UsageError, match="not a run folder"):
         best_score(tmp_path)
@@ -140,7 +140,7 @@ def test_bad_folders_are_answered_with_a_sentence(tmp_path: Path, run: Path) -> 
 def test_a_damaged_record_is_answered_with_a_sentence(
     key: str, value: Any, tmp_path: Path, run: Path
 ) -> None:
-    from uflp.experiments.replay import best_score
+    from uflp.experiments.trained import best_score
 
     config = json.loads((run / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**config, key: value}))
@@ -161,7 +161,7 @@ def test_a_film_that_cannot_be_written_is_refused_before_anything_is_played(
     *, out: str, said: str, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     (tmp_path / "folder.gif").mkdir()
-    monkeypatch.setattr("uflp.experiments.replay.BestScore.play", lambda self: pytest.fail())
+    monkeypatch.setattr("uflp.experiments.trained.BestScore.play", lambda self: pytest.fail())
     assert _command(monkeypatch, "replay", run, "--out", tmp_path / out) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert said in line
@@ -191,7 +191,7 @@ def test_a_verdict_stands_though_its_film_cannot_be_written(
 def test_films_are_of_the_kind_that_their_name_says(suffix: str, tmp_path: Path) -> None:
     from PIL import Image
 
-    from uflp.report.film import write_film
+    from uflp.report.video import write_film
 
     path = tmp_path / f"film{suffix}"
     screens = [np.full((4, 5, 3), shade, np.uint8) for shade in (0, 90, 200)]

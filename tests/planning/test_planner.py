@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 from probes import no_predict
 
-from uflp.planning import History, LocalPlanner, Observer, Observers, Rule, Start
+from uflp.planning import (
+    ByNovelty,
+    EveryKth,
+    History,
+    LocalPlanner,
+    Observer,
+    Observers,
+    Rule,
+    SaveSchedule,
+    Start,
+)
+from uflp.state import StateError
 from uflp.types import RunError, Snapshot, Transition
+from uflp.uncertainty.counts import Counts
 
 
 class Diary(Rule):
@@ -146,17 +160,77 @@ def test_a_rule_that_chooses_what_is_not_there_is_an_error() -> None:
 
 @pytest.mark.parametrize(
     ("period", "saved"),
-    [(1, [0, 1, 2, 3, 4, 5]), (2, [0, 2, 4]), (5, [0, 5]), (None, [0, 1, 4])],
+    [(1, [0, 1, 2, 3, 4, 5]), (2, [0, 2, 4]), (5, [0, 5])],
 )
-def test_states_are_saved_on_schedule_anew_in_each_rollout(
-    period: int | None, saved: list[int]
-) -> None:
-    one = planner(checkpoint_period=period)
+def test_states_are_saved_on_schedule_anew_in_each_rollout(period: int, saved: list[int]) -> None:
+    one = planner(schedule=EveryKth(period))
     assert saved_after(one, 5) == saved_after(one, 5) == saved
 
 
-def test_rare_states_are_saved_at_powers_of_four() -> None:
-    assert saved_after(planner(checkpoint_period=None), 70) == [0, 1, 4, 16, 64]
+def test_without_a_schedule_every_state_is_saved() -> None:
+    assert saved_after(planner(), 3) == [0, 1, 2, 3]
+
+
+class Parity:
+    """Two cells: even places and odd ones."""
+
+    def key_of(self, place: int) -> int:
+        return place % 2
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def load(self, state: dict[str, Any]) -> None:
+        pass
+
+
+def test_by_novelty_the_1st_2nd_4th_and_8th_arrival_in_a_cell_are_saved() -> None:
+    """s0 counts as the first even one, and is always saved; odd cells are met at 1, 3, 5, …"""
+    schedule = ByNovelty(Parity())
+    one = planner(schedule=schedule)
+    assert saved_after(one, 16) == [0, 1, 2, 3, 6, 7, 14, 15]
+    assert schedule.reached == 2
+    # Nine even and eight odd arrivals were before: s0 is the tenth even one, 12 the sixteenth.
+    assert saved_after(one, 16) == [0, 12, 15]
+
+
+def test_by_novelty_a_state_is_saved_now_and_then_in_any_case() -> None:
+    same = ByNovelty(at_least_every=5)  # by the planner's keys, which are all 0 here
+    assert saved_after(planner(schedule=same), 11) == [0, 1, 3, 5, 7, 10]
+
+
+def test_what_is_new_is_new_once_for_planners_that_share_a_schedule() -> None:
+    shared = ByNovelty(Parity())
+    first, second = planner(schedule=shared), planner(schedule=shared)
+    assert saved_after(first, 3) == [0, 1, 2, 3]
+    assert saved_after(second, 1) == [0]  # the third arrival in the odd cell
+
+
+def test_observations_with_parts_are_flattened_for_the_cells() -> None:
+    schedule = ByNovelty(Parity(), flatten=lambda pair: pair[0] // 2)
+    schedule.began((0, "a"), None)
+    assert [schedule.due(n, (n, "b"), None) for n in range(1, 7)] == [
+        *(True, True, True, False, True, False)
+    ]
+
+
+def test_a_schedule_goes_on_from_its_state() -> None:
+    space = gymnasium.spaces.Box(0.0, 1.0, (1,), np.float64)
+    places = np.random.default_rng(0).random((200, 1))
+
+    def made() -> ByNovelty:
+        return ByNovelty(Counts(bins=7).make(space, 1, 0), at_least_every=1000)
+
+    one = made()
+    due = [one.due(1, place, None) for place in places]
+    before, after = made(), made()
+    for place in places[:50]:
+        before.due(1, place, None)
+    after.load(before.state())
+    assert [after.due(1, place, None) for place in places[50:]] == due[50:]
+    assert after.reached == 7
+    with pytest.raises(StateError, match="cells of the save schedule"):
+        ByNovelty().load(one.state())
 
 
 def test_limits_of_rollouts_of_restarts_and_of_scripts() -> None:
@@ -171,7 +245,7 @@ def test_limits_of_rollouts_of_restarts_and_of_scripts() -> None:
 
 def test_what_the_rule_is_told() -> None:
     rule = Diary()
-    walk(planner(rule, checkpoint_period=2), 5)
+    walk(planner(rule, schedule=EveryKth(2)), 5)
     assert rule.told == [
         ("added", 0),
         ("left", 0, 0),
@@ -251,17 +325,19 @@ def test_the_intrinsic_reward_is_that_of_before_the_visit() -> None:
     assert uncertainty.visits.tolist() == [0, 3, 1]
 
 
-@pytest.mark.parametrize("period", [1, 3, None])
+@pytest.mark.parametrize("schedule", [EveryKth, lambda: EveryKth(3), ByNovelty])
 @pytest.mark.parametrize("steps", [0, 1, 3, 5])
-def test_a_planner_goes_on_from_its_state_in_mid_rollout(period: int | None, steps: int) -> None:
+def test_a_planner_goes_on_from_its_state_in_mid_rollout(
+    schedule: Callable[[], SaveSchedule], steps: int
+) -> None:
     told = []
     for resumed in (False, True):
-        one = planner(checkpoint_period=period, rollout_limit=8)
+        one = planner(schedule=schedule(), rollout_limit=8)
         walk(one, 2)
         one.began(Start(), 0, None, snapshot)
         for place in range(8):
             if place == steps and resumed:
-                other = planner(Diary(), checkpoint_period=period, rollout_limit=8)
+                other = planner(Diary(), schedule=schedule(), rollout_limit=8)
                 assert isinstance(one.rule, Diary) and isinstance(other.rule, Diary)
                 other.rule.told = one.rule.told
                 other.load(one.state())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from probes import Corridor, CorridorSimulator, no_predict
 
-from uflp.planning import Actor, LocalPlanner, Rollout, Rule, Start
+from uflp.planning import Actor, EveryKth, LocalPlanner, Rollout, Rule, Start
 from uflp.planning.history import History
 from uflp.planning.rules.uncertainty import UncertaintyFirst
 from uflp.randomness import Randomness
@@ -119,7 +119,7 @@ def test_every_snapshot_restores_to_the_state_it_stands_for() -> None:
 def test_the_checkpoint_period_is_counted_anew_in_each_rollout(
     period: int, first: list[int], second: list[int]
 ) -> None:
-    collection = Collection(Corridor(length=7), checkpoint_period=period)
+    collection = Collection(Corridor(length=7), schedule=EveryKth(period))
     collection.collect()
     assert collection.states() == first
     collection.collect(first.index(second[0]), 1)
@@ -160,7 +160,7 @@ def test_the_rule_is_told_which_entries_a_rollout_added(
         def ended(self, entries: np.ndarray, screen_score: float) -> None:
             told.append(entries)
 
-    collection = Collection(corridor, rule=Told(), rollout_limit=limit, checkpoint_period=period)
+    collection = Collection(corridor, rule=Told(), rollout_limit=limit, schedule=EveryKth(period))
     for _ in range(2):
         collection.collect()
     assert collection.states() == 2 * saved

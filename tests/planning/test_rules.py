@@ -272,7 +272,7 @@ def test_a_rule_that_needs_no_uncertainty_has_none() -> None:
 
 def test_go_explore_goes_by_counts() -> None:
     assert resolve("deep-sea", overrides={"rule": "go-explore"}).uncertainty_name == "counts"
-    with pytest.raises(UsageError, match="go-explore goes by counts, not by covariance"):
+    with pytest.raises(UsageError, match="go-explore needs counts as uncertainty, not covariance"):
         resolve("deep-sea", uncertainty="covariance", overrides={"rule": "go-explore"})
 
 

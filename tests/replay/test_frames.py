@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from uflp.agents.batches import unpack
+from uflp.agents.base import unpack
 from uflp.replay import FrameReplay, NStep, Replay
 from uflp.spaces import Frames
 from uflp.types import Batch, Transition, UsageError

@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from uflp.agents.batches import unpack
+from uflp.agents.base import unpack
 from uflp.replay import MonteCarlo, NStep, Replay
 from uflp.replay.transitions import drawn as places
 from uflp.state import StateError

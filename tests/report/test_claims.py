@@ -12,7 +12,8 @@ import pytest
 from uflp.experiments.claims import CLAIMS, TABLE_CELLS
 from uflp.experiments.figures import FIGURES
 from uflp.report.claims import BLOCK, check, main
-from uflp.report.evidence import Results, judge, judge_cell, measured
+from uflp.report.results import Results, measured
+from uflp.report.verdicts import judge, judge_cell
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -71,10 +72,25 @@ SAID = (
     ("Appendix A.3", "screen scores > 100000", "dist-treasure-room"),
     ("Appendix A.3", "one RND seed reaches a positive score on Pitfall", "dist-pitfall-actors"),
 )
-FIGURES_OF_THE_PAPER = (
-    *("2", "3(a)", "3(b)", "4", "5(a)", "5(b)", "5(c)", "5(d)", "6", "7(a)", "7(b)", "8", "9"),
-    *("10(a)", "10(b)", "10(c)", "11"),
-)
+FIGURES_OF_THE_PAPER = [
+    "2",
+    "3(a)",
+    "3(b)",
+    "4",
+    "5(a)",
+    "5(b)",
+    "5(c)",
+    "5(d)",
+    "6",
+    "7(a)",
+    "7(b)",
+    "8",
+    "9",
+    "10(a)",
+    "10(b)",
+    "10(c)",
+    "11",
+]
 # The tables of the paper's appendix, row by row, as it prints them.
 TABLES = {
     1: "2500.0 ± 0.0; 4980.0 ± 1086.91; 5518.0 ± 491.6; 6276.0 ± 551.3; 5772.0 ± 955.75",
@@ -259,7 +275,7 @@ def constant(*values, queries=1000):
 
 def verdict(root, name):
     one = judge(CLAIM[name], Results(root))
-    return one.verdict, one.reason, [found.measured for found in one.findings]
+    return one.verdict, one.reason, [found.numbers for found in one.findings]
 
 
 PI = ("pi-bonus", "local"), ("pi-bonus", "online")

@@ -6,14 +6,16 @@ import json
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
-from fabricated import MakeRun
+from fabricated import MakeRun, write_run
 
 from uflp.report import write_report
 from uflp.report.comparisons import compare, verdict
 from uflp.report.groups import Group, group_runs
 from uflp.report.runs import read_runs
+from uflp.report.style import labels
 
 
 def groups_in(folder: Path) -> list[Group]:
@@ -59,7 +61,10 @@ def test_three_seeds_have_no_interval_and_say_nothing_of_significance(
     assert values["auc_difference"] == {"mean": 0.5, "low": None, "high": None, "interval": None}
     assert values["probability_local_better"] == {"mean": 1, "low": None, "high": None}
     assert values["local"]["auc"] == {
-        **{"mean": 0.5, "low": None, "high": None, "interval": None},
+        "mean": 0.5,
+        "low": None,
+        "high": None,
+        "interval": None,
         "by_seed": [0.5, 0.5, 0.5],
     }
     for name in ("page.html", "page.md"):
@@ -81,7 +86,7 @@ def test_five_seeds_have_both_intervals_and_a_test(make_run: MakeRun, tmp_path: 
     assert "0.500, 95 % t interval [0.500, 0.500], 95 % bootstrap" in comparison.numbers
     assert comparison.values()["auc_difference"]["interval"] == "t"
     page = write_report([tmp_path]).path.read_text()
-    assert "<dt>permutation test</dt><dd>p = 0.008</dd>" in page
+    assert "p = 0.008" in page
     assert comparison.significance in page
     assert comparison.significance in write_report([tmp_path], tmp_path / "x.md").path.read_text()
 
@@ -114,7 +119,11 @@ def test_what_was_found_is_told_beside_what_was_returned(make_run: MakeRun, tmp_
         make_run(f"online-{seed}", [0, 0], seed=seed, access="online", columns={"cells": [5, 20]})
     groups = groups_in(tmp_path)
     (comparison,) = compare(groups)
-    found = "At the end, by the median: cells seen 80 with local access, 20 online."
+    found = (
+        "Found, by the median: rewarded queries 1 with local access, 1 online; "
+        "first reward by query 200 with local access, by query 200 online; "
+        "cells seen 80 with local access, 20 online."
+    )
     assert comparison.found == found
     assert found in write_report([tmp_path]).path.read_text()
     assert f"DDQN: {found}" in write_report([tmp_path], tmp_path / "x.md").path.read_text()
@@ -168,7 +177,114 @@ def test_sentences(
 def test_without_a_target_areas_are_told(make_run: MakeRun, tmp_path: Path) -> None:
     make_run("a", [1, 1], target_return=None)
     make_run("b", [0, 0], access="online", target_return=None)
-    assert verdict(groups_in(tmp_path)) == ("Normalised AUC 1.000 with local access, 0.000 online.")
+    assert verdict(groups_in(tmp_path)) == (
+        "Local access learned and online access did not: "
+        "normalised AUC 1.000 with local access, 0.000 online."
+    )
+
+
+def test_both_that_learned_are_compared_by_their_areas(make_run: MakeRun, tmp_path: Path) -> None:
+    make_run("a", [0, 2], target_return=None)
+    make_run("b", [0, 1], access="online", target_return=None)
+    # From the first evaluation, at half of the budget, to the last: triangles.
+    assert verdict(groups_in(tmp_path)) == "Normalised AUC 0.500 with local access, 0.250 online."
+
+
+def sparse(make_run: MakeRun, access: str, *rewarded: list[int], **options: Any) -> None:
+    """Make one seed a list of rewarded queries, of which no policy learns anything."""
+    for seed, counts in enumerate(rewarded):
+        columns = {"positive_rewards": counts}
+        returns = [0.0] * len(counts)
+        make_run(f"{access}-{seed}", returns, seed=seed, access=access, columns=columns, **options)
+
+
+@pytest.mark.parametrize("target", [None, 0.95])
+def test_what_local_access_finds_and_nobody_learns_is_the_first_sentence(
+    make_run: MakeRun, tmp_path: Path, target: float | None
+) -> None:
+    sparse(make_run, "local", [0, 3, 9], [4, 5, 6], [0, 0, 2], target_return=target)
+    sparse(make_run, "online", [0, 0, 0], [0, 0, 0], [0, 0, 0], target_return=target)
+    groups = groups_in(tmp_path)
+    (comparison,) = compare(groups)
+    # Rewarded queries 9, 6 and 2; the first by query 200, 100 and 300.
+    sentence = (
+        "Local access found rewards (6 rewarded queries, the first by query 200; medians of 3 "
+        "seeds), online access found none, and nobody learned from them."
+    )
+    assert comparison.sentence == verdict(groups) == sentence
+    assert comparison.step == "found" and comparison.learned == (0, 0)
+    assert "n_step=5" in comparison.advice and "sgd_period" not in comparison.advice
+    values = json.loads(json.dumps(comparison.values()))
+    assert (values["step"], values["verdict"]) == ("found", sentence)
+    assert values["next"] == comparison.advice
+    assert values["local"]["queries_to_first_reward"] == 200
+    assert values["online"]["queries_to_first_reward"] is None
+    for name in ("page.html", "page.md"):
+        text = write_report([tmp_path], tmp_path / name).path.read_text()
+        assert sentence in text and "200 (3 of 3)" in text and "– (0 of 3)" in text
+
+
+def test_what_both_find_and_nobody_learns(make_run: MakeRun, tmp_path: Path) -> None:
+    sparse(make_run, "local", [0, 1], [0, 0], [0, 0])
+    sparse(make_run, "online", [2, 8], [1, 2], [3, 3])
+    (comparison,) = compare(groups_in(tmp_path))
+    assert comparison.sentence == (
+        "Local access found rewards (in 1 of 3 seeds), online access found rewards (3 rewarded "
+        "queries, the first by query 100; medians of 3 seeds), and nobody learned from them."
+    )
+
+
+def test_where_nothing_is_found_it_says_what_to_try(make_run: MakeRun, tmp_path: Path) -> None:
+    sparse(make_run, "local", [0, 0], p_init=0.5, batch=8)
+    sparse(make_run, "online", [0, 0])
+    (comparison,) = compare(groups_in(tmp_path))
+    assert comparison.sentence == (
+        "Neither access found a positive reward within 200 queries, and nobody learned."
+    )
+    assert comparison.advice == (
+        "To find a reward, try more restarts (p_init=0.1), the whole history "
+        "(batch=none), restarts at rare cells (rule=go-explore), or more queries."
+    )
+
+
+def test_noise_is_not_learning_and_rewards_at_every_step_are_no_failure(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    # The lowest evaluation is -200: less than -180 at the end is noise around it.
+    make_run("a", [-200, -185, -190, -195], target_return=None)
+    make_run("b", [-200, -200, -200, -200], target_return=None, access="online")
+    (comparison,) = compare(groups_in(tmp_path))
+    assert comparison.learned == (0, 0)
+    other = tmp_path / "other"
+    write_run(other / "a", [20, 20], target_return=None)
+    write_run(other / "b", [20, 20], target_return=None, access="online")
+    (comparison,) = compare(groups_in(other))
+    assert comparison.learned == (1, 1)
+
+
+def test_a_verdict_on_many_of_which_nobody_learned(make_run: MakeRun, tmp_path: Path) -> None:
+    for agent in ("ddqn", "ddqn-bonus"):
+        for access, counts in (("local", [0, 5]), ("online", [0, 0])):
+            columns = {"positive_rewards": counts}
+            names = {"agent": agent}
+            make_run(f"{agent}-{access}", [0, 0], names=names, access=access, columns=columns)
+    assert verdict(groups_in(tmp_path)) == (
+        "Nobody learned in both comparisons; local access found rewards in 2, online access in "
+        "none of them."
+    )
+
+
+def test_a_rule_belongs_to_local_access(make_run: MakeRun, tmp_path: Path) -> None:
+    make_run("a", [0, 1], rule="go-explore")
+    make_run("b", [0, 1], rule="uniform", names={"uncertainty_name": None})
+    make_run("c", [0, 1], access="online", names={"uncertainty_name": None})
+    groups = groups_in(tmp_path)
+    assert len(compare(groups)) == 2
+    assert labels(groups) == [
+        "DDQN, local, no uncertainty, rule=uniform",
+        "DDQN, local, counts, rule=go-explore",
+        "DDQN, online",
+    ]
 
 
 def test_a_run_cut_short_gives_no_difference(make_run: MakeRun, tmp_path: Path) -> None:
@@ -211,8 +327,13 @@ def test_a_verdict_on_many(make_run: MakeRun, tmp_path: Path) -> None:
 def test_a_verdict_without_a_comparison(make_run: MakeRun, tmp_path: Path) -> None:
     make_run("a", [0, 0.5])
     assert verdict(groups_in(tmp_path)) == "DDQN, local had a best return of 0.500 (one seed)."
+    write_run(tmp_path / "sparse" / "c", [0, 0])
+    assert verdict(groups_in(tmp_path / "sparse")) == (
+        "DDQN, local found rewards (1 rewarded query, the first by query 200), and did not learn "
+        "from them."
+    )
     make_run("b", [0, 1], names={"agent": "ddqn-bonus"})
-    assert verdict(groups_in(tmp_path)) == (
+    assert verdict(groups_in(tmp_path / "runs")) == (
         "Best of 2: DDQN-Bonus, local reached 0.95 after 200 queries (one seed)."
     )
 

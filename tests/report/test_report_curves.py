@@ -15,10 +15,10 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from uflp.report.curves import Reference, add_legend, draw, drawn, learning_curves, render
+from uflp.report.formatting import seeds_drawn
 from uflp.report.groups import Group, group_runs
-from uflp.report.looks import LOOKS, colours, scale_colours
 from uflp.report.runs import read_runs
-from uflp.report.words import drawn as words_of_seeds
+from uflp.report.style import AGENT_STYLES, colours, scale_colours
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_a_seed_that_stopped_at_its_goal_goes_on_thinly_beside_one_that_did_not(
     ],
 )
 def test_pictures_say_what_they_draw(counts: list[int], words: str) -> None:
-    assert words_of_seeds(counts) == words
+    assert seeds_drawn(counts) == words
 
 
 def test_lines_are_means_in_the_agents_colour(five: list[Group]) -> None:
@@ -92,7 +92,11 @@ def test_lines_are_means_in_the_agents_colour(five: list[Group]) -> None:
     handles = draw(axes, five)
     local, _, online, _ = axes.lines
     np.testing.assert_allclose(local.get_xydata(), [[100, 0], [200, 3]])
-    assert to_hex(local.get_color()) == to_hex(online.get_color()) == LOOKS["ddqn"].colour.lower()
+    assert (
+        to_hex(local.get_color())
+        == to_hex(online.get_color())
+        == AGENT_STYLES["ddqn"].colour.lower()
+    )
     assert local.get_linestyle() == "-" and online.get_linestyle() == "--"
     assert [handle.get_label() for handle in handles] == ["DDQN, local", "DDQN, online"]
     assert axes.get_xlabel() == "simulator queries"
@@ -136,7 +140,7 @@ def test_settings_are_told_apart_by_shades(make_run: MakeRun, tmp_path: Path) ->
         make_run(f"{p_init}", [0, p_init], p_init=p_init)
     make_run("online", [0, 0], access="online")
     groups = group_runs(read_runs([tmp_path])[0])[0]
-    own = LOOKS["ddqn"].colour
+    own = AGENT_STYLES["ddqn"].colour
     *lighter, last, online = colours(groups)
     assert last == online == own
     # Each with more of its own colour, and less white, than the one before.
@@ -165,7 +169,7 @@ def test_a_reference_out_of_reach_is_named_at_the_edge(groups: list[Group]) -> N
 
 
 def test_nothing_is_clipped_or_overlaps(make_run: MakeRun, tmp_path: Path) -> None:
-    names = [*LOOKS, "an-agent-with-a-rather-long-name"]
+    names = [*AGENT_STYLES, "an-agent-with-a-rather-long-name"]
     for agent in names:
         for access in ("local", "online"):
             make_run(f"{agent}-{access}", [0, 40_000], access=access, names={"agent": agent})

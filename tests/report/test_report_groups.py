@@ -11,9 +11,10 @@ from fabricated import MakeRun
 
 from uflp.experiments.jobs import Job
 from uflp.experiments.resolve import resolve
+from uflp.report.formatting import short
 from uflp.report.groups import Group, group_runs
-from uflp.report.looks import LOOKS, labels, markers, short
 from uflp.report.runs import Skipped, read_runs
+from uflp.report.style import AGENT_STYLES, labels, markers
 from uflp.runs.folder import RunFolder, summarize
 
 
@@ -137,7 +138,7 @@ def test_a_missing_column_leaves_a_run_out(make_run: MakeRun, tmp_path: Path) ->
 
 
 def test_agents_have_colours_of_their_own() -> None:
-    assert len({look.colour for look in LOOKS.values()}) == len(LOOKS)
+    assert len({look.colour for look in AGENT_STYLES.values()}) == len(AGENT_STYLES)
 
 
 def test_numbers_on_axes() -> None:

@@ -8,7 +8,7 @@ import pytest
 from fabricated import MakeRun
 
 from uflp.report import write_report
-from uflp.report.words import number, over_seeds
+from uflp.report.formatting import number, over_seeds
 from uflp.types import UsageError
 
 
@@ -45,7 +45,9 @@ def test_the_table_by_hand(make_run: MakeRun, tmp_path: Path) -> None:
     assert local["queries to target"] == "300 (2 of 3)"
     # Areas 250/400, 150/400 and 12.5/400.
     assert local["normalised AUC"] == "0.344 (0.625, 0.375, 0.031)"
-    assert local["positive rewards"] == "2"
+    # One, two and three at the end; the first is seen by query 200 on every seed.
+    assert local["rewarded queries"] == "2"
+    assert local["first reward"] == "200 (3 of 3)"
     assert local["queries/s"] == "500"
     online = row(text, "online")
     assert online["final return"] == "0.000"
@@ -56,10 +58,12 @@ def test_the_table_by_hand(make_run: MakeRun, tmp_path: Path) -> None:
     numbers = (
         "DDQN: Normalised AUC, local minus online: 0.344. Probability that local is better: 1.000."
     )
-    assert f"## deep-sea\n\n{verdict}\n\n{numbers}\n\n![" in text
+    assert f"## deep-sea\n\n{verdict}\n\n{numbers}\n\nDDQN: Found, by the median: " in text
     assert "](report-deep-sea.png)" in text and "](report-deep-sea.svg)" in text
     assert {path.name for path in out.parent.iterdir() if path.is_file()} == {
-        *("report.md", "report-deep-sea.png", "report-deep-sea.svg")
+        "report.md",
+        "report-deep-sea.png",
+        "report-deep-sea.svg",
     }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from uflp.runs import state_file
+from uflp import state_file
 from uflp.runs.checkpoints import Checkpoints
-from uflp.runs.state_file import DamagedError
 from uflp.state import Block, Rows
+from uflp.state_file import DamagedError
 from uflp.types import RunError, UsageError
 
 VALUES = {
@@ -171,13 +173,94 @@ def test_a_damaged_checkpoint_is_moved_aside_and_the_one_before_is_taken(
     held = {path.name for path in (tmp_path / "b").iterdir()}
     again = Checkpoints(tmp_path)
     state = again.newest()
-    if name == "state" and how is Path.unlink:
-        assert again.damaged == []  # as when the first checkpoint there was never completed
-    else:
-        assert "b.damaged-1" in again.damaged[0]
-        assert {path.name for path in (tmp_path / "b.damaged-1").iterdir()} == held
+    assert "b.damaged-1" in again.damaged[0]
+    assert {path.name for path in (tmp_path / "b.damaged-1").iterdir()} == held
     assert state["stop"] == 8
     again.save(buffer.state(0, 12))
+    assert numbers(Checkpoints(tmp_path).newest()) == list(range(12))
+
+
+def put_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def put_file(path: Path) -> None:
+    path.parent.rename(path.parent.with_name("gone"))
+    path.parent.write_text("in its place")
+
+
+def put_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("how", [put_folder, put_file, put_pipe])
+def test_what_is_in_the_place_of_a_checkpoint_is_moved_aside(tmp_path: Path, how: Any) -> None:
+    checkpoints = Checkpoints(tmp_path)
+    for stop in (8, 10):
+        checkpoints.save(Buffer().state(0, stop))
+    how(tmp_path / "b" / "state")
+    again = Checkpoints(tmp_path)
+    assert again.newest()["stop"] == 8
+    assert (tmp_path / "b.damaged-1").exists()
+    again.save(Buffer().state(0, 12))
+    assert numbers(Checkpoints(tmp_path).newest()) == list(range(12))
+
+
+def test_a_file_that_cannot_be_read_is_not_the_end_of_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoints = Checkpoints(tmp_path)
+    for stop in (8, 10):
+        checkpoints.save(Buffer().state(0, stop))
+    read = state_file.read_file
+
+    def bad_sector(path: Path, most: int) -> bytes:
+        if path == tmp_path / "b" / "state":
+            raise OSError(errno.EIO, "Input/output error", str(path))
+        return read(path, most)
+
+    monkeypatch.setattr(state_file, "read_file", bad_sector)
+    again = Checkpoints(tmp_path)
+    assert again.newest()["stop"] == 8
+    assert "state cannot be read: Input/output error" in again.damaged[0]
+
+
+def test_lost_checkpoints_are_an_error_each_time(tmp_path: Path) -> None:
+    """A second try must not take what the first one moved aside for a run that never saved."""
+    Checkpoints(tmp_path).save(Buffer().state(0, 8))
+    (tmp_path / "a" / "state").unlink()
+    with pytest.raises(RunError, match=r"no checkpoint is good: .*state is missing.*a\.damaged-1"):
+        Checkpoints(tmp_path).newest()
+    with pytest.raises(RunError, match=r"no checkpoint is good: .*a\.damaged-1 are damaged"):
+        Checkpoints(tmp_path).newest()
+
+
+def test_a_first_checkpoint_that_was_never_finished_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ends(*words: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", ends)
+        with pytest.raises(KeyboardInterrupt):
+            Checkpoints(tmp_path).save(Buffer().state(0, 8))
+    again = Checkpoints(tmp_path)
+    assert again.newest() is None
+    assert again.damaged == []
+    again.save(Buffer().state(4, 10))
+    assert numbers(Checkpoints(tmp_path).newest()) == list(range(4, 10))
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_checkpoint_whose_folder_vanishes_is_written_as_a_whole(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path)
+    for stop in (8, 10):
+        checkpoints.save(Buffer().state(0, stop))
+    shutil.rmtree(tmp_path / "a")
+    checkpoints.save(Buffer().state(0, 12))
     assert numbers(Checkpoints(tmp_path).newest()) == list(range(12))
 
 

@@ -13,8 +13,8 @@ from crashing import kill_once, without_clock
 from resuming import small
 
 import uflp
+from uflp import state_file
 from uflp.experiments.recorded import recorded
-from uflp.runs import state_file
 from uflp.runs.checkpoints import Checkpoints
 from uflp.runs.train import train
 from uflp.types import RunError

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from uflp.runs.lock import LOCK, Lock
+from uflp.runs.folder import LOCK, Lock
 from uflp.types import UsageError
 
 HOLD = """
 import sys
 from pathlib import Path
-from uflp.runs.lock import Lock
+from uflp.runs.folder import Lock
 lock = Lock(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()

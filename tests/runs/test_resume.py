@@ -87,7 +87,9 @@ def cut(settings: RunSettings, tmp_path: Path) -> Path:
     return tmp_path / "cut"
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_a_signal_saves_the_run_and_says_how_to_go_on(
     settings: RunSettings, tmp_path: Path, number: int, code: int
 ) -> None:
@@ -102,6 +104,78 @@ def test_a_signal_saves_the_run_and_says_how_to_go_on(
     train(settings, out=tmp_path / "whole")
     assert without_clock(tmp_path / "a run") == without_clock(tmp_path / "whole")
     assert result.metrics["queries"].tolist() == [60, 120, 180, 240, 300]
+
+
+def test_a_signal_that_is_ignored_stays_so(settings: RunSettings, tmp_path: Path) -> None:
+    """As with `nohup`."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        result = train(settings, out=tmp_path / "run", callback=signalled(signal.SIGHUP, 120))
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert result.summary["queries"] == 300
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        (signal.SIGINT, signal.SIGTERM),  # Ctrl-C, which the process above passes on.
+        (signal.SIGHUP, signal.SIGHUP),  # The kernel's and the shell's.
+        (signal.SIGHUP, signal.SIGTERM),
+    ],
+)
+def test_signals_for_the_same_end_let_the_run_be_saved(
+    settings: RunSettings, tmp_path: Path, numbers: tuple[int, int], capfd: Any
+) -> None:
+    def both(row: dict[str, Any]) -> None:
+        for number in numbers:
+            signal.raise_signal(number)
+
+    with pytest.raises(Interrupted) as raised:
+        train(settings, out=tmp_path / "run", callback=both)
+    assert raised.value.exit_code == 128 + numbers[0]
+    assert "saved; go on with" in raised.value.advice
+    assert capfd.readouterr().err.count("the same signal again ends it now") == 1
+    assert uflp.resume(tmp_path / "run").summary["queries"] == 300
+
+
+def test_the_same_signal_again_ends_at_once(settings: RunSettings, tmp_path: Path) -> None:
+    def twice(row: dict[str, Any]) -> None:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(Interrupted, match="ended at once"):
+        train(settings, out=tmp_path / "run", callback=twice)
+    assert not (tmp_path / "run" / "checkpoint").exists()
+
+
+@pytest.mark.parametrize("where", ["training", "evaluation"])
+def test_a_call_that_hangs_is_given_up_at_the_second_signal_and_the_rest_is_saved(
+    settings: RunSettings, tmp_path: Path, where: str, capfd: Any
+) -> None:
+    def hanging(chosen: RunSettings) -> Run:
+        run = Run(chosen)
+        simulator = run.simulator if where == "training" else run.evaluator.simulator
+        step = simulator.step
+
+        def stepped(action: int) -> Any:
+            if run.queries == 180:
+                signal.raise_signal(signal.SIGINT)
+                assert "again" in capfd.readouterr().err, "the first only says what a second does"
+                signal.raise_signal(signal.SIGINT)
+            return step(action)
+
+        simulator.step = stepped
+        return run
+
+    with pytest.raises(Interrupted) as raised:
+        train(settings, out=tmp_path / "run", make_run=hanging)
+    assert raised.value.advice.startswith("saved; go on with")
+    result = uflp.resume(tmp_path / "run")
+    assert result.metrics["queries"].tolist() == [60, 120, 180, 240, 300]
+    if where == "evaluation":
+        train(settings, out=tmp_path / "whole")
+        assert without_clock(tmp_path / "run") == without_clock(tmp_path / "whole")
 
 
 def test_rows_written_after_the_checkpoint_are_made_again(
@@ -139,9 +213,34 @@ def test_a_run_without_a_checkpoint_begins_at_the_start(
 
     with pytest.raises(ZeroDivisionError):
         train(settings, out=tmp_path / "run", callback=dies)
-    assert uflp.resume(tmp_path / "run").summary["queries"] == 300
+    before = (tmp_path / "run" / "metrics.csv").read_bytes()
+    with pytest.warns(UserWarning, match=r"begins at the start; .* moved to .*metrics\.csv\.old-1"):
+        assert uflp.resume(tmp_path / "run").summary["queries"] == 300
+    assert (tmp_path / "run" / "metrics.csv.old-1").read_bytes() == before
     train(settings, out=tmp_path / "whole")
     assert without_clock(tmp_path / "run") == without_clock(tmp_path / "whole")
+
+
+def test_a_run_that_has_lost_its_checkpoints_does_not_begin_again(cut: Path) -> None:
+    (cut / "checkpoint" / "a" / "state").unlink()
+    before = (cut / "metrics.csv").read_bytes()
+    for _ in range(2):
+        with pytest.raises(RunError, match="no checkpoint is good"):
+            uflp.resume(cut)
+    assert (cut / "metrics.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize(("key", "value"), [("p_init", 0.5), ("queries", 400)])
+def test_changed_settings_are_refused_without_a_checkpoint_too(
+    cut: Path, key: str, value: Any
+) -> None:
+    shutil.rmtree(cut / "checkpoint")
+    config = json.loads((cut / "config.json").read_text())
+    config["settings"][key] = value
+    (cut / "config.json").write_text(json.dumps(config))
+    with pytest.raises(UsageError, match=r"config\.json was changed since the run began"):
+        uflp.resume(cut)
+    assert (cut / "metrics.csv").exists()
 
 
 def test_checkpoints_change_no_number(settings: RunSettings, tmp_path: Path) -> None:

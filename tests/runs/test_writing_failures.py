@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import math
 import subprocess
@@ -13,11 +15,12 @@ import numpy as np
 import pytest
 from probes import CorridorSimulator, corridor_run
 
+from uflp import files
 from uflp.runs import provenance
 from uflp.runs.folder import AGENT, RunFolder, write_json, writing
 from uflp.runs.policy import write_policy
 from uflp.runs.train import train
-from uflp.types import RunError
+from uflp.types import RunError, UsageError
 
 FULL = Path("/dev/full")
 ROW = {"queries": 50, "eval_return_mean": 0.5}
@@ -35,13 +38,21 @@ class Note:
     file, due = "note.txt", True
 
     def write(self, path: Path) -> None:
-        path.write_text("seen")
+        with files.append(path) as file:
+            file.write(b"seen")
 
 
-def full(path: Path) -> None:
-    """Lets a file be on a disk without room."""
-    path.unlink(missing_ok=True)
-    path.symlink_to(FULL)
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """Returns what lets a file be on a disk without room."""
+    without_room: set[Path] = set()
+
+    def on_full_disk(opened: Callable[[Path], Any]) -> Callable[[Path], Any]:
+        return lambda path: io.FileIO(FULL, "r+") if path in without_room else opened(path)
+
+    for name in ("create", "append"):
+        monkeypatch.setattr(files, name, on_full_disk(getattr(files, name)))
+    return without_room.add
 
 
 def write_agent(folder: RunFolder) -> None:
@@ -74,7 +85,9 @@ def test_what_is_in_the_way_is_named(name: str, folder: RunFolder) -> None:
 
 @needs_full
 @pytest.mark.parametrize("name", WRITERS)
-def test_what_a_full_disk_has_no_room_for_is_named(name: str, folder: RunFolder) -> None:
+def test_what_a_full_disk_has_no_room_for_is_named(
+    name: str, folder: RunFolder, full: Callable[[Path], None]
+) -> None:
     full(folder.path / name)
     file = name.removesuffix(".tmp")
     with pytest.raises(RunError, match=f"run/{file} cannot be written: No space left on device"):
@@ -88,7 +101,9 @@ def test_metrics_that_cannot_be_removed_are_named(folder: RunFolder) -> None:
 
 
 @needs_full
-def test_events_that_a_full_disk_has_no_room_for_are_named(folder: RunFolder) -> None:
+def test_events_that_a_full_disk_has_no_room_for_are_named(
+    folder: RunFolder, full: Callable[[Path], None]
+) -> None:
     folder.append(ROW)
     (events,) = folder.path.glob("events.*")
     full(events)
@@ -98,7 +113,9 @@ def test_events_that_a_full_disk_has_no_room_for_are_named(folder: RunFolder) ->
 
 @needs_full
 @pytest.mark.parametrize("name", ["metrics.csv", "summary.json.tmp"])
-def test_a_run_that_cannot_be_written_ends_with_a_sentence(name: str, tmp_path: Path) -> None:
+def test_a_run_that_cannot_be_written_ends_with_a_sentence(
+    name: str, tmp_path: Path, full: Callable[[Path], None]
+) -> None:
     out, file = tmp_path / "run", name.removesuffix(".tmp")
     with pytest.raises(RunError, match=f"run/{file} cannot be written: No space left"):
         train(corridor_run(), out=out, callback=lambda row: full(out / name))
@@ -116,10 +133,14 @@ def test_a_folder_that_cannot_be_begun_is_given_free(tmp_path: Path) -> None:
         assert (tmp_path / ".lock").exists()
 
 
-@needs_full
-def test_a_lock_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    full(tmp_path / ".lock")
-    with pytest.raises(RunError, match=r"\.lock cannot be written: "):
+def test_a_lock_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(path: Path) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(files, "update", no_room)
+    with pytest.raises(UsageError, match="cannot be written: No space left on device"):
         RunFolder(tmp_path, corridor_run())
 
 

@@ -14,8 +14,11 @@ from PIL import Image
 ale_py = pytest.importorskip("ale_py")
 
 from uflp.simulators import SIMULATORS, SnapshotError  # noqa: E402
-from uflp.simulators.atari import Atari, AtariSimulator  # noqa: E402
-from uflp.simulators.atari_places import PLACES  # noqa: E402
+from uflp.simulators.atari import (  # noqa: E402
+    PLACES,
+    Atari,
+    AtariSimulator,
+)
 from uflp.simulators.contract import check  # noqa: E402
 from uflp.types import UsageError  # noqa: E402
 

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from uflp.simulators import SnapshotError
+from uflp.simulators.action_script import same
 from uflp.simulators.attributes import encode, write_back
-from uflp.simulators.course import same
 
 
 class Thing:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from uflp.report.costs import cost_words
+from uflp.report.comparisons import cost_sentence
 from uflp.simulators.costs import Costs, measure
 from uflp.simulators.gymnasium import Gymnasium
 
@@ -33,4 +33,9 @@ def test_bytes_are_counted_where_there_are_any(strategy: str, has_bytes: bool) -
     ],
 )
 def test_words_do_not_make_up_a_size(nbytes: float, said: str) -> None:
-    assert cost_words(group(), Costs(1e-5, 1e-5, nbytes)).endswith(said)
+    assert cost_sentence(group(), Costs(1e-5, 1e-5, nbytes)).endswith(said)
+
+
+def test_times_are_written_out() -> None:
+    text = cost_sentence(group(), Costs(8.23e-7, 1.512e-3, 100.0))
+    assert "(0.82 µs a save, 1,500 µs a restore)" in text

@@ -43,7 +43,7 @@ def uflp(*words: str) -> subprocess.CompletedProcess[str]:
 
 def test_our_simulators_and_those_of_others_are_saved_and_restored() -> None:
     ended = without_bsuite("""
-from uflp.simulators.naming import named
+from uflp.simulators.lookup import named
 
 for name in ("deep-sea", "swingup", "gym:CartPole-v1"):
     simulator = named(name).make(0)

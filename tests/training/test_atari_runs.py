@@ -15,11 +15,10 @@ from uflp.experiments.presets import PRESETS
 from uflp.experiments.resolve import resolve
 from uflp.planning import Actor
 from uflp.randomness import Randomness
-from uflp.replay import FrameReplay, Replay
+from uflp.replay import FrameReplay, Replay, replay_of
 from uflp.spaces import Frames
 from uflp.training.exploration_log import read_explored, read_sheet
 from uflp.training.run import Run
-from uflp.training.wiring import make_replay
 
 SHORT: dict[str, Any] = {"queries": 60, "eval_period": 30, "max_frames": 80, "rollout_limit": 12}
 CLOCKS = ("wall_seconds",)
@@ -125,7 +124,7 @@ def test_its_actions_are_uniform_and_so_is_its_evaluation() -> None:
         )
     )
     actions: dict[str, list[int]] = {}
-    for name, simulator in (("run", run.simulator), ("evaluation", run.evaluation_simulator)):
+    for name, simulator in (("run", run.simulator), ("evaluation", run.evaluator.simulator)):
         actions[name] = note_actions(simulator)
     list(run.train())
     for chosen in actions.values():
@@ -161,21 +160,26 @@ def test_presets_hold_the_values_of_the_paper() -> None:
     for name in games:
         for access in ("local", "online"):
             settings = resolve(name, access=access)
-            loop, game, learner = settings.loop, settings.simulator, settings.learner
+            game, learner = settings.simulator, settings.learner
+            values = settings.values()
             assert (learner.hidden, learner.learning_rate) == ((512,), 1e-4)
             assert (learner.adam_epsilon, learner.max_gradient_norm) == (1e-5, 10.0)
             assert (learner.target_period, learner.huber) == (2500, 1.0)
             montezuma = name == "atari/montezuma-revenge"
-            assert loop.rollout_limit == (2000 if montezuma and access == "local" else None)
-            assert loop.queries == (10**9 if montezuma else 2 * 10**8)
-            assert loop.discount == (0.997 if name == "atari/private-eye" else 0.99)
-            assert (loop.restart, loop.checkpoint_period) == ("state", 10)
-            assert loop.history_size == 10**6
-            assert loop.epsilon == (0.1 if montezuma and access == "online" else 0.01)
-            assert (loop.n_step, loop.reward_clip, loop.learning_batch) == (3, 1.0, 128)
-            assert (loop.min_replay, loop.replay_size) == (50_000, 5_000_000)
-            assert (loop.samples_per_insert, loop.sgd_period) == (8, None)
-            assert loop.p_init == (0.2 if access == "local" else 1.0)
+            assert values["rollout_limit"] == (2000 if montezuma and access == "local" else None)
+            assert values["queries"] == (10**9 if montezuma else 2 * 10**8)
+            assert values["discount"] == (0.997 if name == "atari/private-eye" else 0.99)
+            assert (values["restart"], values["checkpoint_period"]) == ("state", 10)
+            assert values["history_size"] == 10**6
+            assert values["epsilon"] == (0.1 if montezuma and access == "online" else 0.01)
+            assert (
+                values["n_step"],
+                values["reward_clip"],
+                values["learning_batch"],
+            ) == (3, 1.0, 128)
+            assert (values["min_replay"], values["replay_size"]) == (50_000, 5_000_000)
+            assert (values["samples_per_insert"], values["sgd_period"]) == (8, None)
+            assert values["p_init"] == (0.2 if access == "local" else 1.0)
             assert (game.sticky, game.frame_skip, game.max_frames) == (0.25, 4, 108_000)
             assert f"atari/{game.game}" == name
 
@@ -184,9 +188,9 @@ def test_every_game_is_a_preset() -> None:
     pytest.importorskip("ale_py")
     settings = resolve("atari/breakout", agent="random")
     assert settings.simulator.game == "breakout"
-    assert (settings.loop.rollout_limit, settings.loop.batch) == (100, None)
-    assert resolve("atari/breakout", agent="random", access="online").loop.rollout_limit is None
-    assert resolve("atari/montezuma-revenge", agent="random").loop.rollout_limit == 100
+    assert (settings.planning.rollout_limit, settings.planning.batch) == (100, None)
+    assert resolve("atari/breakout", agent="random", access="online").planning.rollout_limit is None
+    assert resolve("atari/montezuma-revenge", agent="random").planning.rollout_limit == 100
     with pytest.raises(uflp.UsageError, match="did you mean 'breakout'"):
         resolve("atari/brekout")
     with pytest.raises(uflp.UsageError, match="did you mean 'atari/venture'"):
@@ -201,12 +205,11 @@ def test_an_agent_learns_from_images_with_intrinsic_reward() -> None:
     assert np.isfinite(result.metrics["loss"][-1])
     # Each rollout's last two queries give shorter rows, so that there is one for each query.
     assert 24 - 2 <= result.metrics["replay_size"][-1] <= 24
-    assert result.settings.loop.p_init == 0.7
+    assert result.settings.planning.p_init == 0.7
 
 
 def test_only_stacks_of_frames_are_stored_as_such() -> None:
     """A coloured image has the shape of a stack, but its rows are not frames that move on."""
-    settings = resolve("deep-sea", overrides={"queries": 200})
     image = gymnasium.spaces.Box(0, 255, (7, 7, 3), np.uint8)
-    assert type(make_replay(settings, image, 0)) is Replay
-    assert type(make_replay(settings, Frames((7, 7, 3)), 0)) is FrameReplay
+    assert type(replay_of(image, 10)) is Replay
+    assert type(replay_of(Frames((7, 7, 3)), 10)) is FrameReplay

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crashing import without_clock
 from probes import Corridor, corridor_run
 from resuming import StoppedError, rows_of, small
 
-from uflp.cli.words import sentence
+from uflp.cli.common import summary_sentence
 from uflp.planning import SimulatorFailedError
 from uflp.runs.folder import summarize
 from uflp.runs.interruption import Interrupted
@@ -83,6 +84,60 @@ def test_a_simulator_that_keeps_failing_ends_the_run_which_goes_on_later(tmp_pat
     assert result.metrics["sgd_steps"].tolist() == [45, 105, 165, 225, 285]
 
 
+def test_an_episode_of_an_evaluation_that_fails_is_played_again(tmp_path: Path) -> None:
+    run = Run(diver(eval_episodes=3))
+    step, steps = run.evaluator.simulator.step, iter(range(10**6))
+
+    def stepped(action: int) -> Any:
+        if next(steps) % 9 == 7:  # An episode has six steps.
+            raise OSError("the engine stalled")
+        return step(action)
+
+    run.evaluator.simulator.step = stepped
+    assert [row["eval_episodes"] for row in run.train()] == [3] * 5
+
+
+def test_a_run_whose_evaluation_keeps_failing_is_saved_and_evaluates_first_when_it_goes_on(
+    tmp_path: Path,
+) -> None:
+    settings, out = diver(), tmp_path / "run"
+
+    def broken(chosen: RunSettings) -> Run:
+        run = Run(chosen)
+        step = run.evaluator.simulator.step
+
+        def stepped(action: int) -> Any:
+            if run.queries >= 120:
+                raise OSError("the engine stalled")
+            return step(action)
+
+        run.evaluator.simulator.step = stepped
+        return run
+
+    message = r"failed in 11 episodes of an evaluation in a row.*stalled.*saved; go on with"
+    with pytest.raises(SimulatorFailedError, match=message):
+        train(settings, out=out, make_run=broken)
+    train(settings, out=out, resume=True)
+    whole = train(settings, out=tmp_path / "whole")
+    assert whole.metrics["queries"].tolist() == [60, 120, 180, 240, 300]
+    assert without_clock(out) == without_clock(tmp_path / "whole")
+
+
+def test_a_simulator_that_exits_has_failed(tmp_path: Path) -> None:
+    run = Run(diver())
+    for simulator in (run.simulator, run.evaluator.simulator):
+        step, steps = simulator.step, iter(range(10**6))
+
+        def stepped(action: int, step: Any = step, steps: Any = steps) -> Any:
+            if next(steps) == 25:
+                raise SystemExit(0)
+            return step(action)
+
+        simulator.step = stepped
+    assert len(list(run.train())) == 5
+    assert run.counters.dropped_rollouts == 1
+
+
 # Budgets that restores use up
 
 
@@ -122,7 +177,7 @@ def test_the_learner_of_each_row_has_its_sgd_steps_where_restores_cost_queries()
 
 def test_a_run_without_rows_is_put_in_words() -> None:
     settings = corridor_run()
-    words = sentence(summarize(settings, [], 1.0, Path("run")))
+    words = summary_sentence(summarize(settings, [], 1.0, Path("run")))
     assert words == "corridor, fixed, local, seed 0: never evaluated; 0 queries at 0/s, in run"
 
 

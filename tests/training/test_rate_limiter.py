@@ -12,15 +12,15 @@ from test_run import finished
 
 from uflp.experiments.resolve import resolve
 from uflp.training.rate_limiter import RateLimiter
-from uflp.training.settings import LoopSettings
+from uflp.training.settings import LearningSettings, ReplaySettings
 from uflp.types import UsageError
 
 
 def limiter_of(
     least: int, slack: int = 0, *, learns: bool = True, batch: int = 128, **pace: Any
 ) -> RateLimiter:
-    loop = LoopSettings(min_replay=least, learning_batch=batch, **pace)
-    return RateLimiter(loop, queries=slack, learns=learns)
+    replay = ReplaySettings(min_replay=least, learning_batch=batch)
+    return RateLimiter(replay, LearningSettings(**pace), queries=slack, learns=learns)
 
 
 def test_a_period_counts_queries_once_there_is_enough_to_learn_from() -> None:
@@ -137,7 +137,9 @@ def test_samples_per_insert_count_rows_and_not_queries() -> None:
 
 
 def test_learning_may_be_some_steps_behind() -> None:
-    limiter = RateLimiter(LoopSettings(min_replay=1, sgd_period=4), queries=3, steps=2)
+    limiter = RateLimiter(
+        ReplaySettings(min_replay=1), LearningSettings(sgd_period=4), queries=3, steps=2
+    )
     limiter.inserted(1, rows=1)
     assert limiter.room == 3 + 2 * 4 - 1
 
@@ -182,10 +184,10 @@ def test_a_run_holds_the_rate_from_min_replay_on() -> None:
 
 
 def test_what_a_user_sets_takes_the_place_of_the_preset_s_other_way_to_say_it() -> None:
-    loop = resolve("deep-sea", overrides={"samples_per_insert": 0.5}).loop
-    assert (loop.sgd_period, loop.samples_per_insert) == (None, 0.5)
-    loop = resolve("deep-sea", overrides={"sgd_period": 3}).loop
-    assert (loop.sgd_period, loop.samples_per_insert) == (3, None)
+    learning = resolve("deep-sea", overrides={"samples_per_insert": 0.5}).learning
+    assert (learning.sgd_period, learning.samples_per_insert) == (None, 0.5)
+    learning = resolve("deep-sea", overrides={"sgd_period": 3}).learning
+    assert (learning.sgd_period, learning.samples_per_insert) == (3, None)
 
 
 def test_only_one_of_the_two_can_be_given() -> None:
@@ -193,6 +195,6 @@ def test_only_one_of_the_two_can_be_given() -> None:
     with pytest.raises(UsageError, match=r"sgd_period=2 and samples_per_insert=4\.0 both say"):
         resolve("deep-sea", overrides=both)
     with pytest.raises(UsageError, match="samples_per_insert must be positive or none, not 0"):
-        LoopSettings(samples_per_insert=0.0)
+        LearningSettings(samples_per_insert=0.0)
     with pytest.raises(UsageError, match="sgd_period must be at least 1 or none, not 0"):
-        LoopSettings(sgd_period=0)
+        LearningSettings(sgd_period=0)

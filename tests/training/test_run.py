@@ -15,17 +15,16 @@ import pytest
 from probes import Corridor, Dice, FixedValues, corridor_run
 
 import uflp
-from uflp.agents.batches import unpack
+from uflp.agents.base import unpack
 from uflp.experiments.resolve import resolve
 from uflp.planning import SimulatorFailedError
-from uflp.runs.checkpoints import Checkpoints
+from uflp.runs.checkpoints import Checkpoints, Saver
 from uflp.runs.folder import RunFolder, summarize
 from uflp.runs.interruption import Interruption
-from uflp.runs.saving import Saver
 from uflp.runs.train import train
 from uflp.training.evaluation import evaluate, greedy
 from uflp.training.run import BadNumberError, Run
-from uflp.training.settings import LoopSettings, RunSettings
+from uflp.training.settings import ReplaySettings, RunSettings
 from uflp.types import Batch, RunError, UsageError
 from uflp.uncertainty.covariance import Covariance
 
@@ -90,6 +89,7 @@ def test_a_restart_samples_the_future_anew() -> None:
         eval_episodes=1,
         p_init=0.0,
         checkpoint_period=1,
+        force=True,  # Nothing is thrown beforehand.
     )
     assert result.metrics["restarts"][-1] == result.metrics["rollouts"][-1] - 1 >= 19
     # Three of them are those of the evaluation.
@@ -117,7 +117,7 @@ def test_queries_are_the_steps_of_the_training_simulator_alone() -> None:
     assert len(run.simulator.called("step")) == run.queries == 230
     assert [row["queries"] for row in rows] == [50, 100, 150, 200, 230]
     # Five steps an episode, three episodes an evaluation, five evaluations.
-    assert len(run.evaluation_simulator.called("step")) == 5 * 3 * 5
+    assert len(run.evaluator.simulator.called("step")) == 5 * 3 * 5
     assert run.uncertainty.visits.sum() == 230
     assert list(rows[0]) == COLUMNS
 
@@ -137,9 +137,9 @@ def test_learning_starts_when_min_replay_is_reached() -> None:
 
 def test_a_replay_in_which_learning_could_never_start_is_refused() -> None:
     with pytest.raises(UsageError, match="replay_size"):
-        LoopSettings(replay_size=50, learning_batch=128)
+        ReplaySettings(replay_size=50, learning_batch=128)
     with pytest.raises(UsageError, match="replay_size"):
-        LoopSettings(replay_size=500, min_replay=501)
+        ReplaySettings(replay_size=500, min_replay=501)
 
 
 def test_each_step_learns_from_as_many_of_the_newest_as_asked_for() -> None:
@@ -229,9 +229,9 @@ def test_evaluation_is_greedy_on_the_mean_of_members_in_a_simulator_of_its_own()
     )
     run, rows = finished(settings)
     assert {row["eval_return_mean"] for row in rows} == {1.0}
-    assert {action for _, action in run.evaluation_simulator.called("step")} == {1}
-    assert run.evaluation_simulator.called("restore") == []
-    assert run.evaluation_simulator.called("save") == []
+    assert {action for _, action in run.evaluator.simulator.called("step")} == {1}
+    assert run.evaluator.simulator.called("restore") == []
+    assert run.evaluator.simulator.called("save") == []
     assert {action for _, action in run.simulator.called("step")} == {0, 1}
 
 
@@ -341,7 +341,7 @@ def test_a_loss_that_is_not_a_number_stops_the_run_and_keeps_its_metrics(tmp_pat
 def test_an_evaluation_that_is_not_a_number_stops_the_run(tmp_path: Path) -> None:
     """The evaluation's simulator makes five steps by query 50, and more by query 100."""
     run = Run(corridor_run(corridor=Corridor(length=6), rollout_limit=1))
-    run.evaluation_simulator = Corridor(length=6, bad_reward_at=8).make(0)
+    run.evaluator.simulator = Corridor(length=6, bad_reward_at=8).make(0)
     rows = run.train()
     assert next(rows)["eval_return_mean"] == 1.0
     with pytest.raises(BadNumberError, match=r"evaluation.* nan at query 100"):
@@ -412,8 +412,8 @@ def test_a_simulator_that_keeps_failing_ends_the_run_which_is_saved(tmp_path: Pa
 
 def test_a_simulator_that_fails_in_an_evaluation_ends_the_run_with_its_own_words() -> None:
     run = Run(corridor_run(corridor=Corridor(length=6)))
-    run.evaluation_simulator = Corridor(length=6, raises=(3, 10**6)).make(0)
-    with pytest.raises(RunError, match=r"failed in an evaluation.*stalled"):
+    run.evaluator.simulator = Corridor(length=6, raises=(3, 10**6)).make(0)
+    with pytest.raises(RunError, match=r"failed in 11 episodes of an evaluation.*stalled"):
         next(run.train())
 
 
@@ -444,9 +444,7 @@ def test_the_summary_says_when_the_target_was_first_reached() -> None:
     assert summary["queries_to_target"] == 100
     assert (summary["final_return"], summary["best_return"]) == (0.97, 0.97)
     assert (summary["queries"], summary["queries_per_second"]) == (200, 100.0)
-    unreached = dataclasses.replace(
-        settings, loop=dataclasses.replace(settings.loop, target_return=2)
-    )
+    unreached = settings.changed(target_return=2)
     assert summarize(unreached, rows, 2.0, None)["queries_to_target"] is None
 
 

@@ -15,10 +15,9 @@ from resuming import rows_of, signalled, small, stopped_rows
 import uflp
 from uflp.experiments.recorded import recorded
 from uflp.planning import RULES, DemonstrationRecorder, Demonstrations
-from uflp.runs.checkpoints import Checkpoints
+from uflp.runs.checkpoints import Checkpoints, prepare
 from uflp.runs.interruption import Interrupted
 from uflp.runs.train import train
-from uflp.runs.warm_start import prepare
 from uflp.simulators.deep_sea import DeepSea
 from uflp.training.run import Run
 from uflp.training.settings import RunSettings
@@ -289,3 +288,26 @@ def test_other_files_are_refused(content: bytes, tmp_path: Path) -> None:
         begun(demonstrated_run(tmp_path / "file"))
     with pytest.raises(UsageError, match="missing cannot be read"):
         begun(demonstrated_run(tmp_path / "missing"))
+
+
+def test_a_run_begins_with_the_agent_of_another(tmp_path: Path) -> None:
+    first = uflp.train("deep-sea", out=tmp_path / "first", **SEA)
+    # No SGD step is due: what the second run ends with is what it began with.
+    idle = {**SEA, "queries": 20, "eval_period": 20, "min_replay": 21, "replay_size": 40}
+    second = uflp.train("deep-sea", init_from=tmp_path / "first", seed=5, **idle)
+    other = uflp.train("deep-sea", seed=5, **idle)
+    for place in range(16):
+        values = second.policy.values(place)
+        np.testing.assert_array_equal(values, first.policy.values(place))
+        assert not np.array_equal(values, other.policy.values(place))
+    assert second.settings.learning.init_from == str(tmp_path / "first")
+
+
+def test_an_agent_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    uflp.train("deep-sea", out=tmp_path / "first", **SEA)
+    wider = {**SEA, "hidden": (5, 5)}
+    with pytest.raises(UsageError, match=r"the agent of .*first does not fit this run"):
+        uflp.train("deep-sea", init_from=tmp_path / "first", out=tmp_path / "new", **wider)
+    with pytest.raises(UsageError, match="nowhere holds no trained agent"):
+        uflp.train("deep-sea", init_from=tmp_path / "nowhere", out=tmp_path / "new", **SEA)
+    assert not (tmp_path / "new").exists()

@@ -19,8 +19,7 @@ from uflp.networks.distillation import make_distillation
 from uflp.spaces import Frames
 from uflp.training.run import Run
 from uflp.types import UsageError
-from uflp.uncertainty.normalisation import RunningMoments
-from uflp.uncertainty.rnd import RND, Distilled
+from uflp.uncertainty.rnd import RND, Distilled, RunningMoments
 
 VECTORS = gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float32)
 FRAMES = Frames((4, 36, 36))
@@ -230,11 +229,11 @@ def test_the_paper_s_values_with_rnd() -> None:
     pytest.importorskip("ale_py")
     for game in ("montezuma-revenge", "private-eye", "venture"):
         settings = resolve(f"atari/{game}", uncertainty="rnd")
-        assert (settings.loop.p_init, settings.loop.batch) == (0.3, 32)
-        assert (settings.loop.restart, settings.uncertainty.rnd_width) == ("state", 1024)
+        assert (settings.planning.p_init, settings.planning.batch) == (0.3, 32)
+        assert (settings.planning.restart, settings.uncertainty.rnd_width) == ("state", 1024)
         dist = resolve(f"atari/{game}", agent="dist-ddqn", uncertainty="rnd")
         assert dist.learner.v_max == (120_000 if game == "private-eye" else 10_000)
-        assert (dist.loop.p_init, dist.loop.batch, dist.loop.n_step) == (0.3, 32, 5)
+        assert (dist.planning.p_init, dist.planning.batch, dist.learning.n_step) == (0.3, 32, 5)
         counts = resolve(f"atari/{game}", agent="dist-ddqn", uncertainty="counts")
         assert counts.learner.v_max == (120_000 if game == "private-eye" else 20_000)
     overrides = {"rnd_learning_rate": 3e-4}

@@ -16,10 +16,15 @@ from uflp.spaces import Frames
 from uflp.types import UsageError
 from uflp.uncertainty import UNCERTAINTIES
 from uflp.uncertainty.counts import Counts
-from uflp.uncertainty.covariance import Covariance, TableCovariance, VectorCovariance
+from uflp.uncertainty.covariance import (
+    PENDING,
+    Covariance,
+    TableCovariance,
+    VectorCovariance,
+    fourier,
+    network,
+)
 from uflp.uncertainty.ensemble import EnsembleStd
-from uflp.uncertainty.features import fourier, network
-from uflp.uncertainty.inverse import PENDING
 from uflp.uncertainty.rnd import RND
 
 IDS = gymnasium.spaces.Discrete

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import random
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -12,8 +15,11 @@ from gymnasium.utils.env_checker import check_env
 from probes import Dice
 
 import uflp
+from uflp import state_file
 from uflp.planning import RULES
+from uflp.simulators.base import UnsavableError
 from uflp.simulators.deep_sea import DeepSea
+from uflp.simulators.gymnasium import GymnasiumSimulator
 from uflp.types import UsageError
 from uflp.uncertainty.covariance import Covariance
 from uflp.wrappers import LocalAccess
@@ -83,7 +89,7 @@ def test_online_it_is_the_environment_itself() -> None:
 
 
 def test_the_most_uncertain_state_and_action_are_restored() -> None:
-    env = LocalAccess(Walled(), p_init=0.0, batch=None, checkpoint_period=1, seed=0)
+    env = LocalAccess(Walled(), p_init=0.0, batch=None, restart="pair", checkpoint_period=1, seed=0)
     _, info = env.reset(seed=0)
     assert info == {"uflp/restart": False}
     walk(env, [0, 1, 0, 1, 1, 0, 1, 1])  # both actions at places 0, 1 and 2, none at 3
@@ -99,10 +105,10 @@ def test_the_most_uncertain_state_and_action_are_restored() -> None:
 @pytest.mark.parametrize("first_action", ["free", "forced"])
 def test_a_restart_samples_the_future_anew(first_action: Any) -> None:
     """Noise that replayed would throw again what was thrown when the snapshot was taken."""
-    Dice.thrown.clear()
     env = LocalAccess(
         Dice(), p_init=0.0, batch=None, checkpoint_period=1, first_action=first_action, seed=0
     )
+    Dice.thrown.clear()  # what was thrown to find out if it goes back
     env.reset(seed=0)
     while env.restarts < 20:
         over = False
@@ -142,8 +148,10 @@ def test_equal_seeds_give_equal_courses() -> None:
     assert not all(map(np.array_equal, course(1), course(2)))
 
 
-def test_time_limits_go_on_from_the_restored_step() -> None:
-    env = LocalAccess(corridor(), p_init=0.0, batch=None, checkpoint_period=14)
+@pytest.mark.parametrize(("time_limit", "left"), [("restart", 15), ("continue", 1)])
+def test_time_limits_start_anew_unless_they_shall_go_on(time_limit: str, left: int) -> None:
+    simulator = GymnasiumSimulator(corridor(), time_limit=time_limit)
+    env = LocalAccess(simulator, p_init=0.0, batch=None, checkpoint_period=14)
     env.reset(seed=0)
     walk(env, [1] * 14)
     for _ in range(4):
@@ -151,7 +159,7 @@ def test_time_limits_go_on_from_the_restored_step() -> None:
         if observation == 14:
             break
     assert observation == 14
-    assert env.step(1)[3], "the fifteenth step is the last"
+    assert [env.step(0)[3] for _ in range(left)] == [False] * (left - 1) + [True]
 
 
 @pytest.mark.parametrize(("first_action", "left"), [("free", 3), ("forced", 2)])
@@ -186,16 +194,54 @@ def test_an_episode_that_ends_at_the_limit_is_over() -> None:
     assert env.step(0)[2:4] == (True, False)
 
 
-def test_expensive_snapshots_are_taken_ever_more_rarely() -> None:
-    env = LocalAccess(corridor(), p_init=0.0)
+def test_where_saving_is_dear_states_are_saved_by_novelty() -> None:
+    env = LocalAccess(Walled(), p_init=0.0)
     env.reset(seed=0)
-    walk(env, [1] * 14)
-    keys = env.planner.history.keys(env.planner.history.live())
-    assert keys.tolist() == [0, 1, 4]
+    walk(env, [1, 1, 0, 0, 1, 1, 0, 0, 1, 1])
+    history = env.planner.history
+    # Places 0 1 2 1 0 1 2 1 0 1 2: the 1st, 2nd and 4th time at 1, the 1st and 2nd at 0 and 2.
+    assert history.keys(history.live()).tolist() == [0, 1, 2, 1, 0, 2, 1]
     cheap = LocalAccess(lambda: DeepSea(size=5).make(0), p_init=0.0)
     cheap.reset(seed=0)
     walk(cheap, [0] * 4)
     assert len(cheap.planner.history) == 5
+
+
+@pytest.mark.parametrize("options", [{"uncertainty": "covariance"}, {"rule": "uniform"}])
+def test_without_counts_novelty_has_cells_of_its_own(options: Any) -> None:
+    env = LocalAccess(Walled(), p_init=0.0, **options)
+    env.reset(seed=0)
+    walk(env, [1, 0] * 8)
+    # Eight times at 1, of which the 1st, 2nd, 4th and 8th; nine times at 0, the first included.
+    assert len(env.planner.history) == 8
+
+
+def test_the_batch_is_the_whole_history_where_the_search_is_cheap() -> None:
+    """Of 400 visited states one is new; 32 of 400 would miss it in about nine of ten tries."""
+    chosen = []
+    for number in range(10):
+        env = LocalAccess(Walled(), p_init=0.0, checkpoint_period=1, seed=number)
+        env.reset(seed=number)
+        walk(env, [1, 0] * 200)
+        walk(env, [1, 1])
+        chosen.append(env.reset()[0])
+    assert chosen == [2] * 10
+
+
+@pytest.mark.parametrize(("first_action", "expected"), [("free", 1), ("forced", 0)])
+def test_states_are_compared_where_the_agent_chooses_and_pairs_where_it_does_not(
+    first_action: Any, expected: int
+) -> None:
+    """Place 0 was left three times, always to the right; place 1 once each way."""
+    env = LocalAccess(
+        wrappers.TimeLimit(Walled(), 4), checkpoint_period=1, first_action=first_action
+    )
+    env.reset(seed=0)
+    walk(env, [1, 0, 1, 1])
+    env.reset(seed=0)
+    walk(env, [1])
+    places = env.planner.history.keys(np.array(sorted(chosen_entries(env))))
+    assert set(places.tolist()) == {expected}
 
 
 def test_a_forced_first_action_is_taken_inside_and_queued() -> None:
@@ -377,11 +423,22 @@ def test_gymnasium_finds_nothing_wrong_with_it() -> None:
     ("options", "message"),
     [
         ({"p_init": 1.5}, "p_init must lie in"),
-        ({"batch": 0}, "batch must be at least 1"),
-        ({"restart_limit": 0}, "restart_limit must be at least 1"),
+        ({"p_init": "0.5"}, r"p_init must lie in \[0, 1\], not '0.5'"),
+        ({"batch": 0}, "batch must be a whole number of at least 1"),
+        ({"batch": "none"}, "'auto' or None for the whole history, not 'none'"),
+        ({"batch": 32.5}, "batch must be a whole number of at least 1, .* not 32.5"),
+        ({"batch": True}, "batch must be a whole number"),
+        ({"restart_limit": 0}, "restart_limit must be a whole number of at least 1, None for"),
+        ({"checkpoint_period": 2.0}, "checkpoint_period must be a whole number"),
+        ({"history_size": 0}, "history_size must be a whole number of at least 1, not 0"),
+        ({"history_size": None}, "history_size must be a whole number of at least 1, not None"),
+        ({"time_limit": "never ever"}, "time_limit is 'restart', 'continue' or"),
+        ({"strategy": "coppy"}, "did you mean 'copy'"),
+        ({"axes": (0,)}, r"axes names two numbers of an observation, not \(0,\)"),
+        ({"axes": (0, 1)}, r"0 names no number in observations of Discrete"),
         ({"first_action": "maybe"}, "first_action is 'free' or 'forced'"),
         ({"restart": "pairs"}, "restart is 'pair', 'state' or None, not 'pairs'"),
-        ({"seed": -1}, "seed must not be negative, not -1"),
+        ({"seed": -1}, "seed must be None or a whole number of at least 0, not -1"),
         ({"uncertainty": "count"}, "did you mean 'counts'"),
         ({"uncertainty": "ensemble-std"}, "choose counts, covariance"),
         ({"bin": 3}, "counts has no such setting"),
@@ -396,12 +453,310 @@ def test_bad_input_is_refused(options: Any, message: str) -> None:
 
 
 def test_a_vector_of_environments_is_refused_with_what_works() -> None:
-    with pytest.raises(UsageError, match="wrap each one by itself"):
+    with pytest.raises(UsageError, match="hand LocalAccessVector a function"):
         LocalAccess(gymnasium.make_vec("CartPole-v1", 2))  # type: ignore[arg-type]
 
 
+def test_a_name_is_made_and_made_anew_for_evaluation() -> None:
+    env = LocalAccess("CartPole-v1", p_init=0.0)
+    env.reset(seed=0)
+    assert env.unwrapped.spec.id == env.online().unwrapped.spec.id == "CartPole-v1"
+    with pytest.raises(UsageError, match="Gymnasium cannot make CartPole-v12"):
+        LocalAccess("CartPole-v12")
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [(None, "NoneType is not a gymnasium.Env"), (lambda: 3, "int is not a gymnasium.Env")],
+)
+def test_what_is_no_environment_is_refused(what: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        LocalAccess(what)
+
+
+def test_local_access_twice_is_refused() -> None:
+    inside = LocalAccess(Walled())
+    for env in (inside, wrappers.TimeLimit(inside, 5)):
+        with pytest.raises(UsageError, match="has local access already"):
+            LocalAccess(env)
+
+
+class Closing(Corridor):
+    """Says whether it is open, and cannot be saved if it holds what nobody can read."""
+
+    opened = 0
+
+    def __init__(self, *, savable: bool = False):
+        type(self).opened += 1
+        if not savable:
+            self.handle = (number for number in range(3))
+
+    def close(self) -> None:
+        type(self).opened -= 1
+
+
+def test_what_cannot_be_wrapped_is_closed_if_it_was_made_here() -> None:
+    Closing.opened = 0
+    for make, options, kind in (
+        (Closing, {}, UnsavableError),
+        (lambda: Closing(savable=True), {"bin": 3}, UsageError),
+    ):
+        with pytest.raises(kind):
+            LocalAccess(make, **options)
+        assert Closing.opened == 0
+    given = Closing()
+    with pytest.raises(UnsavableError, match="cannot be saved"):
+        LocalAccess(given)
+    assert Closing.opened == 1  # it is theirs who gave it
+
+
+class Forgetful(Walled):
+    """Its own two methods leave out where it is, or say it a little differently."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (1,), np.float64)
+    error = 5.0
+
+    def get_state(self) -> Any:
+        return {"place": self.place}
+
+    def set_state(self, state: Any) -> None:
+        self.place = state["place"] + self.error
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return np.array([super().reset(seed=seed)[0]], np.float64), {}
+
+    def step(self, action: int) -> Any:
+        self.place = self.place + (1 if action else 0.5)
+        return np.array([self.place], np.float64), 0.0, False, False, {}
+
+
+def test_an_environment_that_does_not_go_back_is_refused_unless_one_insists() -> None:
+    with pytest.raises(UnsavableError, match=r"does not go back .*observation 0 .*check=False"):
+        LocalAccess(Forgetful())
+    LocalAccess(Forgetful(), check=False)
+
+
+def test_a_difference_of_rounding_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Forgetful, "error", 1e-12)
+    with pytest.warns(UserWarning, match="only up to rounding"):
+        LocalAccess(Forgetful())
+
+
+def test_the_check_leaves_generators_and_counters_alone() -> None:
+    np.random.seed(3)
+    random.seed(3)
+    expected = np.random.random(), random.random()
+    np.random.seed(3)
+    random.seed(3)
+    env = LocalAccess(lambda: DeepSea(size=5).make(0))
+    assert (np.random.random(), random.random()) == expected
+    assert env.queries == env.restarts == 0 and len(env.planner.history) == 0
+    by_replay = LocalAccess(gymnasium.make("CartPole-v1"), strategy="replay")
+    assert by_replay.queries == 0
+
+
+def test_the_check_does_not_change_what_follows() -> None:
+    def course(check: bool) -> list[Any]:
+        env = LocalAccess(gymnasium.make("MountainCar-v0"), check=check, seed=0)
+        env.reset(seed=1)
+        return [env.step(number % 3)[0] for number in range(150)] + [env.reset()[0]]
+
+    assert all(map(np.array_equal, course(True), course(False)))
+
+
+def test_a_step_needs_a_reset_first() -> None:
+    env = LocalAccess(Walled())
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(1)
+
+
+def test_metrics_of_a_walk_by_hand() -> None:
+    env = LocalAccess(Corridor(), p_init=0.0, checkpoint_period=1, seed=0)
+    env.reset(seed=0)
+    # Places 0 1 2 3: three rewards. Place 3 was never left, so the restart begins there.
+    walk(env, [1, 1, 1])
+    assert env.metrics() == {
+        "queries": 3,
+        "episodes": 1,
+        "restarts": 0,
+        "rewarded_queries": 3,
+        "first_reward": 1,
+        "terminated": 0,
+        "cells": 3,
+        "deepest_start": 0,
+        "history_size": 4,
+    }
+    assert env.reset()[0] == 3
+    walk(env, [1])  # place 4, four steps from the start
+    assert env.reset()[0] == 4
+    walk(env, [0, 0, 0, 0, 0])  # back to 0 and off the end
+    told = env.metrics()
+    assert (told["episodes"], told["restarts"], told["deepest_start"]) == (3, 2, 4)
+    assert (told["rewarded_queries"], told["terminated"], told["cells"]) == (4, 1, 5)
+    assert told["history_size"] == 4 + 2 + 5
+
+
+def test_cells_are_counted_by_the_schedule_where_no_counts_are() -> None:
+    env = LocalAccess(Walled(), "covariance", p_init=0.0)
+    env.reset(seed=0)
+    walk(env, [1, 1, 0])
+    assert env.metrics()["cells"] == 3
+    assert LocalAccess(Walled(), "covariance", checkpoint_period=1).metrics()["cells"] is None
+
+
+def test_a_start_is_as_deep_as_the_way_to_it_also_after_many_evictions() -> None:
+    env = LocalAccess(Walled(), p_init=0.0, checkpoint_period=1, history_size=5)
+    env.reset(seed=0)
+    walk(env, [1, 0] * 2000)
+    env.reset()
+    assert 3990 < env.metrics()["deepest_start"] <= 4000
+
+
+def test_forced_transitions_that_nobody_pops_are_bounded_and_one_warning_says_so() -> None:
+    env = LocalAccess(Walled(), p_init=0.0, first_action="forced", restart_limit=2)
+    env.reset(seed=0)
+    for _ in range(400):
+        env.reset()
+    with pytest.warns(UserWarning, match=r"1,000 transitions .* pop_transitions") as told:
+        for _ in range(1500):
+            env.reset()
+    assert len(told) == 1
+    assert len(env.pop_transitions()) == 1000 and env.pop_transitions() == []
+
+
+def test_the_picture_shows_visits_and_restarts(tmp_path: Path) -> None:
+    env = LocalAccess(gymnasium.make("MountainCar-v0"), p_init=0.0, axes=(0, 1), seed=0)
+    env.reset(seed=0)
+    blank = env.render_exploration()
+    assert blank.dtype == np.uint8 and blank.shape[2] == 3
+    walk(env, [0, 1, 2] * 20)
+    visited = env.render_exploration()
+    for _ in range(5):
+        env.reset()
+        walk(env, [2])
+    restarted = env.render_exploration(tmp_path / "picture.png")
+    red = [np.sum((image[..., 0] > 200) & (image[..., 1] < 60)) for image in (visited, restarted)]
+    assert (visited != blank).any() and red[0] == 0 < red[1]
+    assert (tmp_path / "picture.png").read_bytes()[1:4] == b"PNG"
+
+
+def test_the_picture_takes_parts_by_name_and_asks_for_names() -> None:
+    title = spaces.Box(0, 1, (2,), np.float64)
+
+    class Titled(Painted):
+        def seen(self) -> Any:
+            return {"place": self.place, "title": np.zeros(2)}
+
+        def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+            Corridor.reset(self, seed=seed)
+            return self.seen(), {}
+
+        def step(self, action: int) -> Any:
+            return self.seen(), *Corridor.step(self, action)[1:]
+
+    env = LocalAccess(Titled(title), axes=("place", ("title", 1)))
+    env.reset(seed=0)
+    env.step(1)
+    assert env.render_exploration().size
+    with pytest.raises(UsageError, match=r"'plaice' names no number .* such as 'place'"):
+        LocalAccess(Titled(title), axes=("plaice", "place"))
+    with pytest.raises(UsageError, match=r"LocalAccess\(env, axes=\(0, 1\)\)"):
+        LocalAccess(Walled()).render_exploration()
+
+
+def wandered(env: LocalAccess, steps: int = 600) -> LocalAccess:
+    env.reset(seed=0)
+    for number in range(steps):
+        result = env.step(number * number % 3)
+        if result[2] or result[3]:
+            env.reset()
+    return env
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"rule": "go-explore"}, {"uncertainty": "covariance"}, {"rule": "return"}]
+)
+def test_a_planner_that_was_saved_chooses_alike_elsewhere(tmp_path: Path, options: Any) -> None:
+    one = wandered(LocalAccess(gymnasium.make("MountainCar-v0"), **options))
+    one.save_planner(tmp_path / "planner")
+    two = LocalAccess(gymnasium.make("MountainCar-v0"), **options)
+    two.reset(seed=5)
+    two.load_planner(tmp_path / "planner")
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        two.step(1)
+    assert chosen_entries(one) == chosen_entries(two)
+    seen = []
+    for env in (one, two):
+        env.reset(seed=7)
+        seen.append([env.step(2)[0] for _ in range(90)] + [env.reset()[0] for _ in range(5)])
+    assert all(map(np.array_equal, *seen))
+    for name in ("cells", "history_size"):
+        assert one.metrics()[name] == two.metrics()[name]
+
+
+def test_a_planner_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "planner"
+    wandered(LocalAccess(gymnasium.make("MountainCar-v0"))).save_planner(path)
+    other = wandered(LocalAccess(gymnasium.make("MountainCar-v0"), bins=10), 100)
+    before = other.metrics()
+    with pytest.raises(UsageError, match=r"was saved with uncertainty 'counts \{\}'"):
+        other.load_planner(path)
+    with pytest.raises(UsageError, match="was saved with environment"):
+        LocalAccess(gymnasium.make("CartPole-v1")).load_planner(path)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(UsageError, match="checksum"):
+        other.load_planner(path)
+    with pytest.raises(UsageError, match="is missing"):
+        other.load_planner(tmp_path / "nowhere")
+    state_file.write(path, {"kind": "something else"})
+    with pytest.raises(UsageError, match=r"no planner that LocalAccess.save_planner wrote"):
+        other.load_planner(path)
+    assert other.metrics() == before
+
+
+def test_a_planner_with_nonsense_inside_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "planner"
+    env = wandered(LocalAccess(gymnasium.make("MountainCar-v0")))
+    env.save_planner(path)
+    wandered(env)  # what is in the file would be noticed
+    before, chosen = env.metrics(), chosen_entries(env)
+    saved = state_file.read(path)
+    for part in saved["planner"]:
+        state_file.write(path, {**saved, "planner": {**saved["planner"], part: {"a": 1}}})
+        with pytest.raises(UsageError, match="is not a planner of this environment"):
+            env.load_planner(path)
+    for change in ({"depths": 3}, {"identity": "me"}, {"planner": None}):
+        state_file.write(path, {**saved, **change})
+        with pytest.raises(UsageError, match=r"planner"):
+            env.load_planner(path)
+    assert (env.metrics(), chosen_entries(env)) == (before, chosen)
+
+
+def test_copies_in_memory_cannot_be_written(tmp_path: Path) -> None:
+    env = LocalAccess(Walled(), strategy="copy")
+    env.reset(seed=0)
+    with pytest.raises(UsageError, match="copies in memory"):
+        env.save_planner(tmp_path / "planner")
+    assert not (tmp_path / "planner").exists()
+
+
+def test_one_line_reaches_the_goal_of_mountain_car() -> None:
+    """Online, 20,000 random actions never do."""
+    env = LocalAccess(gymnasium.make("MountainCar-v0"), seed=0)
+    env.reset(seed=0)
+    for action in np.random.default_rng(0).integers(3, size=20_000).tolist():
+        _, _, terminated, truncated, _ = env.step(action)
+        if terminated:
+            break
+        if truncated:
+            env.reset()
+    assert terminated and env.metrics()["deepest_start"] > 200
+
+
 def test_a_reset_refuses_a_negative_seed() -> None:
-    with pytest.raises(UsageError, match="seed must not be negative"):
+    with pytest.raises(UsageError, match="whole number of at least 0"):
         LocalAccess(corridor()).reset(seed=-1)
 
 
@@ -418,5 +773,25 @@ def test_observations_that_cannot_be_flattened_are_refused_by_name() -> None:
 
 def test_the_name_is_at_the_top_of_the_package() -> None:
     assert uflp.LocalAccess is LocalAccess
+    assert "LocalAccess" in dir(uflp) and "train" in dir(uflp)
     with pytest.raises(AttributeError, match="no attribute 'LocalAcces'"):
         _ = uflp.LocalAcces
+
+
+def test_the_page_says_what_was_measured() -> None:
+    root = Path(__file__).parent.parent.parent
+    page = (root / "docs" / "local-access.md").read_text()
+    with (root / "results" / "local-access-finds.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    for saved, label in (
+        ("nothing", "nothing (online)"),
+        ("novelty", "by novelty (the default)"),
+        ("every state", "every state (`checkpoint_period=1`)"),
+    ):
+        mine = [row for row in rows if row["saved"] == saved]
+        goals = sorted(int(row["goals"]) for row in mine)
+        seeds = f"{sum(goal > 0 for goal in goals)} of {len(mine)}"
+        span = f"{goals[0]} to {goals[-1]}" if goals[-1] else "0"
+        snapshots = round(np.median([int(row["snapshots"]) for row in mine]), -2)
+        spent = np.median([float(row["time"]) for row in mine])
+        assert f"| {label} | {seeds} | {span} | {snapshots:,.0f} | {spent:.1f}× |" in page

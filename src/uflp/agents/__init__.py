@@ -11,6 +11,7 @@ LEARNERS = Registry(
         "random": "uflp.agents.random:RandomActions",
         "pi": "uflp.agents.policy_iteration:PolicyIteration",
     },
+    group="uflp.agents",
 )
 
 __all__ = ["LEARNERS"]

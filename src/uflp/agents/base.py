@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple, Protocol
 
 import jax
+import numpy as np
 
 from uflp.types import Batch
 
@@ -15,21 +16,21 @@ class Init(Protocol):
     """Makes the state of a new learner."""
 
     def __call__(self, key: jax.Array) -> Learner:
-        """Returns a learner; equal keys give equal ones."""
+        """Return a learner; equal keys give equal ones."""
 
 
 class Predict(Protocol):
     """Action values of every ensemble member."""
 
     def __call__(self, learner: Learner, observations: Any) -> jax.Array:
-        """Maps observations [B, ...] to float32 [M, B, A]."""
+        """Map observations [B, ...] to float32 [M, B, A]."""
 
 
 class Update(Protocol):
     """One SGD step."""
 
     def __call__(self, learner: Learner, batch: Batch) -> tuple[Learner, jax.Array]:
-        """Returns the new learner, and the loss of the old one, a float32 scalar."""
+        """Return the new learner, and the loss of the old one, a float32 scalar."""
 
 
 class Agent(NamedTuple):
@@ -51,3 +52,22 @@ class Agent(NamedTuple):
     update: Update
     members: int = 1
     target: Literal["td", "return", "none"] = "td"
+
+
+def unpack(sample: Any, row: np.dtype) -> Batch:
+    """Return the columns of a sample; to be compiled along with what they are for.
+
+    Args:
+        sample: uint32 [B, words of a row], as `Replay.sample` draws it.
+        row: the layout of a row, each column beginning at a word.
+    """
+    assert row.names is not None and row.fields is not None, "a row has columns"
+    word = sample.dtype.itemsize
+    columns = []
+    for name in row.names:
+        kind, start, *_ = row.fields[name]
+        words = sample[:, start // word : -(-(start + kind.itemsize) // word)]
+        values = jax.lax.bitcast_convert_type(words, kind.base).reshape(len(sample), -1)
+        count = kind.itemsize // kind.base.itemsize
+        columns.append(values[:, :count].reshape(len(sample), *kind.shape))
+    return Batch(*columns)

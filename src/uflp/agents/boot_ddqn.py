@@ -11,8 +11,8 @@ import jax.numpy as jnp
 
 from uflp.agents.base import Agent
 from uflp.agents.ddqn import DDQN, double_q_step, penalty_of
-from uflp.agents.networks import make_q_function
 from uflp.agents.q_function import MEMBERS, QState
+from uflp.agents.q_networks import make_q_function
 from uflp.types import Batch, UsageError
 
 
@@ -40,7 +40,7 @@ class BootDDQN(DDQN):
             raise UsageError(f"prior_scale must not be negative, not {self.prior_scale}")
 
     def make(self, space: gymnasium.Space, actions: int) -> Agent:
-        """Returns the agent for an observation space and a number of actions."""
+        """Return the agent for an observation space and a number of actions."""
         return make_boot_ddqn(self, space, actions)
 
 
@@ -52,7 +52,7 @@ class BootLearner(NamedTuple):
 
 
 def make_boot_ddqn(config: BootDDQN, space: gymnasium.Space, actions: int) -> Agent:
-    """Builds bootstrapped double DQN's compiled functions.
+    """Build bootstrapped double DQN's compiled functions.
 
     Each member has a loss, a gradient and a target of its own: the paper's mean over members would
     only scale their gradients by 1 / M, which Adam undoes and clipping would not.

@@ -8,7 +8,7 @@ _FLAGS = ("xla_cpu_multi_thread_eigen", "xla_cpu_enable_concurrency_optimized_sc
 
 
 def configure() -> None:
-    """Tells JAX's CPU backend to stay on the thread that calls it.
+    """Tell JAX's CPU backend to stay on the thread that calls it.
 
     An update of these networks is a hundred operations of microseconds each. Handing one to
     another thread costs tens of microseconds, and more on a busy machine, so all run where they are

@@ -13,8 +13,8 @@ import optax
 
 from uflp.agents import losses
 from uflp.agents.base import Agent
-from uflp.agents.networks import make_q_function
 from uflp.agents.q_function import QFunction, QState, TargetFitting
+from uflp.agents.q_networks import make_q_function
 from uflp.types import Batch, UsageError
 
 
@@ -40,12 +40,12 @@ class DDQN(TargetFitting):
             raise UsageError(f"huber must be positive or none, not {self.huber}")
 
     def make(self, space: gymnasium.Space, actions: int) -> Agent:
-        """Returns the agent for an observation space and a number of actions."""
+        """Return the agent for an observation space and a number of actions."""
         return make_ddqn(self, space, actions)
 
 
 def make_ddqn(config: DDQN, space: gymnasium.Space, actions: int) -> Agent:
-    """Builds double DQN's compiled functions."""
+    """Build double DQN's compiled functions."""
     q = make_q_function(config, space, actions, target_period=config.target_period)
 
     def predict(learner: QState, observations: jax.Array) -> jax.Array:
@@ -58,7 +58,7 @@ def make_ddqn(config: DDQN, space: gymnasium.Space, actions: int) -> Agent:
 
 
 def penalty_of(huber: float | None) -> Callable[[jax.Array], jax.Array]:
-    """Returns the square, or Huber's loss, which goes on linearly beyond a width."""
+    """Return the square, or Huber's loss, which goes on linearly beyond a width."""
     return jnp.square if huber is None else partial(optax.losses.huber_loss, delta=huber)
 
 
@@ -69,7 +69,7 @@ def double_q_step(
     prior: Callable[[jax.Array], jax.Array | float] = lambda observations: 0.0,
     penalty: Callable[[jax.Array], jax.Array] = jnp.square,
 ) -> tuple[QState, jax.Array]:
-    """Takes one SGD step on the mean penalty of the double-Q errors of a batch.
+    """Take one SGD step on the mean penalty of the double-Q errors of a batch.
 
     Args:
         q: the Q-function.

@@ -11,8 +11,8 @@ import numpy as np
 
 from uflp.agents import losses
 from uflp.agents.base import Agent
-from uflp.agents.networks import make_q_function
 from uflp.agents.q_function import QState, TargetFitting
+from uflp.agents.q_networks import make_q_function
 from uflp.types import Batch, UsageError
 
 
@@ -43,12 +43,12 @@ class DistDDQN(TargetFitting):
             raise UsageError(f"v_min must lie below v_max: {self.v_min} and {self.v_max}")
 
     def make(self, space: gymnasium.Space, actions: int) -> Agent:
-        """Returns the agent for an observation space and a number of actions."""
+        """Return the agent for an observation space and a number of actions."""
         return make_dist_ddqn(self, space, actions)
 
 
 def make_dist_ddqn(config: DistDDQN, space: gymnasium.Space, actions: int) -> Agent:
-    """Builds distributional double DQN's compiled functions.
+    """Build distributional double DQN's compiled functions.
 
     The Q-function has one output for each action and atom: a logit.
     """

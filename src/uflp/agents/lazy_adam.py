@@ -43,7 +43,7 @@ _DECAYS = MEAN_DECAY / SQUARE_DECAY ** np.array([0, 0.5, 1])
 
 
 def _ahead(steps: int = 1 << 14) -> np.ndarray:
-    """Returns A∞ and its like by step, [steps + 1, 3]; by the last, β₂ᵗ is nothing to float32."""
+    """Return A∞ and its like by step, [steps + 1, 3]; by the last, β₂ᵗ is nothing to float32."""
     numbers = np.arange(1, steps + 1)[:, None]
     terms = (1 - SQUARE_DECAY**numbers) ** np.array([0, 0.5, 1]) / (1 - MEAN_DECAY**numbers)
     ahead = np.empty((steps + 1, 3))
@@ -77,17 +77,17 @@ class _Way(NamedTuple):
 
 
 def start(values: jax.Array) -> jax.Array:
-    """Returns weights [4, P] that have not moved yet, their target equal to them, as `Weights`."""
+    """Return weights [4, P] that have not moved yet, their target equal to them, as `Weights`."""
     return jnp.stack(_unmoved(values))
 
 
 def start_table(values: jax.Array) -> jax.Array:
-    """Returns the table [N, 4 W] of the weights [N, W]: a row holds its `Weights` end to end."""
+    """Return the table [N, 4 W] of the weights [N, W]: a row holds its `Weights` end to end."""
     return jnp.concatenate(_unmoved(values), axis=1)
 
 
 def start_clock(rows: int) -> jax.Array:
-    """Returns the clock of a table with that many rows, which all members of an ensemble share.
+    """Return the clock of a table with that many rows, which all members of an ensemble share.
 
     Returns:
         int32 [2 + N]: steps so far, the step that the target is a copy of, and then the step up to
@@ -97,19 +97,19 @@ def start_clock(rows: int) -> jax.Array:
 
 
 def current(table: jax.Array, clock: jax.Array, ids: jax.Array, rate: float) -> jax.Array:
-    """Returns the weights [B, W] of rows `ids` as they are now."""
+    """Return the weights [B, W] of rows `ids` as they are now."""
     return _forward(_rows(table, ids), _way(clock, ids, _STEP), rate)
 
 
 def target(table: jax.Array, clock: jax.Array, ids: jax.Array, rate: float) -> jax.Array:
-    """Returns the target's weights [B, W] of rows `ids`."""
+    """Return the target's weights [B, W] of rows `ids`."""
     rows = _rows(table, ids)
     untouched = (_touched(clock, ids) <= clock[_SYNCED])[:, None]
     return jnp.where(untouched, _forward(rows, _way(clock, ids, _SYNCED), rate), rows.target)
 
 
 def add_up(clock: jax.Array, ids: jax.Array, gradient: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Adds up the gradients of rows that occur more than once.
+    """Add up the gradients of rows that occur more than once.
 
     Args:
         clock: of the table.
@@ -128,7 +128,7 @@ def add_up(clock: jax.Array, ids: jax.Array, gradient: jax.Array) -> tuple[jax.A
 def adam(
     weights: jax.Array, clock: jax.Array, gradient: jax.Array, rate: float, period: int | None
 ) -> jax.Array:
-    """Returns weights [4, P] after one step of Adam, and of the target where its period is over.
+    """Return weights [4, P] after one step of Adam, and of the target where its period is over.
 
     Args:
         weights: of which each has a gradient at every step.
@@ -145,7 +145,7 @@ def adam(
 def adam_rows(
     table: jax.Array, clock: jax.Array, ids: jax.Array, gradient: jax.Array, rate: float
 ) -> jax.Array:
-    """Returns the table after one step of Adam in which only rows `ids` have a gradient.
+    """Return the table after one step of Adam in which only rows `ids` have a gradient.
 
     Args:
         table: [N, 4 W].
@@ -169,7 +169,7 @@ def adam_rows(
 
 
 def tick(clock: jax.Array, ids: jax.Array, period: int | None) -> jax.Array:
-    """Returns the clock after a step on rows `ids`.
+    """Return the clock after a step on rows `ids`.
 
     Args:
         clock: as it was before the step.
@@ -187,7 +187,7 @@ def _unmoved(values: jax.Array) -> Weights:
 
 
 def _synced(new: jax.Array, old: jax.Array, step: jax.Array, period: int | None) -> jax.Array:
-    """Returns `new` at steps at which the target is synced, else `old`."""
+    """Return `new` at steps at which the target is synced, else `old`."""
     return old if period is None else jnp.where(step % period == 0, new, old)
 
 
@@ -204,7 +204,7 @@ def _take(array: jax.Array | np.ndarray, ids: jax.Array) -> jax.Array:
 
 
 def _way(clock: jax.Array, ids: jax.Array, to: int) -> _Way:
-    """Returns the way of rows from where they are to now, or to the step of the target.
+    """Return the way of rows from where they are to now, or to the step of the target.
 
     Both are worked out together: who asks for one mostly asks for the other too, and the compiler
     sees that they are the same.
@@ -219,7 +219,7 @@ def _way(clock: jax.Array, ids: jax.Array, to: int) -> _Way:
 
 
 def _forward(rows: Weights, way: _Way, rate: float) -> jax.Array:
-    """Brings weights forward along their way, across steps in which they had no gradient."""
+    """Bring weights forward along their way, across steps in which they had no gradient."""
     root = jnp.sqrt(rows.square)
     reach = root + EPSILON * way.mean
     bend = EPSILON * way.variance * root / jnp.square(reach)
@@ -227,7 +227,7 @@ def _forward(rows: Weights, way: _Way, rate: float) -> jax.Array:
 
 
 def _moved(weights: Weights, gradient: jax.Array, step: jax.Array, rate: float) -> Weights:
-    """Returns the weights after one step of Adam, the `step`-th; the target stays."""
+    """Return the weights after one step of Adam, the `step`-th; the target stays."""
     mean = MEAN_DECAY * weights.mean + (1 - MEAN_DECAY) * gradient
     square = SQUARE_DECAY * weights.square + (1 - SQUARE_DECAY) * jnp.square(gradient)
     mean_bias, square_bias = _biases(step)
@@ -236,7 +236,7 @@ def _moved(weights: Weights, gradient: jax.Array, step: jax.Array, rate: float) 
 
 
 def _biases(step: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Returns 1 - β₁ᵗ and 1 - β₂ᵗ, what the running means fall short of for having begun at 0."""
+    """Return 1 - β₁ᵗ and 1 - β₂ᵗ, what the running means fall short of for having begun at 0."""
     return -jnp.expm1(step * math.log(MEAN_DECAY)), -jnp.expm1(step * math.log(SQUARE_DECAY))
 
 

@@ -33,7 +33,7 @@ class LookupMember(NamedTuple):
 def make_lookup(
     fitting: Fitting, observations: int, actions: int, *, target_period: int | None
 ) -> QFunction:
-    """Builds the Q-function of observations 0, 1, …, N - 1.
+    """Build the Q-function of observations 0, 1, …, N - 1.
 
     Args:
         fitting: how it learns.
@@ -45,7 +45,7 @@ def make_lookup(
     sizes = (*fitting.hidden, actions)
 
     def network(rows: jax.Array, rest: jax.Array) -> jax.Array:
-        """Maps rows of the first kernel [B, W] to action values [B, A]."""
+        """Map rows of the first kernel [B, W] to action values [B, A]."""
         bias, rest = jnp.split(rest, [width])
         return mlp(rest, sizes, jax.nn.relu(rows + bias))
 

@@ -64,7 +64,7 @@ def categorical_double_q(
 
 
 def allowed(q: jax.Array, mask: jax.Array | None) -> jax.Array:
-    """Returns values [..., A] for an action to be chosen by: −∞ where it is not allowed.
+    """Return values [..., A] for an action to be chosen by: −∞ where it is not allowed.
 
     Args:
         q: [..., A] values.
@@ -74,7 +74,7 @@ def allowed(q: jax.Array, mask: jax.Array | None) -> jax.Array:
 
 
 def _projected(returns: jax.Array, probabilities: jax.Array, atoms: jax.Array) -> jax.Array:
-    """Shares the probability [N] of any returns [N] out among the atoms [N] on either side."""
+    """Share the probability [N] of any returns [N] out among the atoms [N] on either side."""
     gap = atoms[1] - atoms[0]
     places = jnp.clip(returns, atoms[0], atoms[-1])
     shares = jnp.clip(1 - jnp.abs(places[None, :] - atoms[:, None]) / gap, 0, 1)
@@ -96,5 +96,5 @@ def monte_carlo(q_tm1: jax.Array, a_tm1: jax.Array, g_tm1: jax.Array) -> jax.Arr
 
 
 def _of_action(q: jax.Array, action: jax.Array) -> jax.Array:
-    """Returns q[action], by a product: its gradient is one too, where that of indexing scatters."""
+    """Return q[action], by a product: its gradient is one too, where that of indexing scatters."""
     return jnp.sum(q * jax.nn.one_hot(action, len(q), dtype=q.dtype))

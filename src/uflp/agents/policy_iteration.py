@@ -10,8 +10,8 @@ import jax.numpy as jnp
 
 from uflp.agents import losses
 from uflp.agents.base import Agent
-from uflp.agents.networks import make_q_function
 from uflp.agents.q_function import Fitting, QState
+from uflp.agents.q_networks import make_q_function
 from uflp.types import Batch
 
 
@@ -26,12 +26,12 @@ class PolicyIteration(Fitting):
     """
 
     def make(self, space: gymnasium.Space, actions: int) -> Agent:
-        """Returns the agent for an observation space and a number of actions."""
+        """Return the agent for an observation space and a number of actions."""
         return make_policy_iteration(self, space, actions)
 
 
 def make_policy_iteration(config: PolicyIteration, space: gymnasium.Space, actions: int) -> Agent:
-    """Builds policy iteration's compiled functions."""
+    """Build policy iteration's compiled functions."""
     q = make_q_function(config, space, actions, target_period=None)
 
     def predict(learner: QState, observations: jax.Array) -> jax.Array:

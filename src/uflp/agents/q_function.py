@@ -84,7 +84,7 @@ class Values(Protocol):
     """Action values of observations."""
 
     def __call__(self, state: Any, observations: jax.Array, /) -> jax.Array:
-        """Maps observations [B, ...] to [B, A]."""
+        """Map observations [B, ...] to [B, A]."""
 
 
 class Fit(Protocol):
@@ -93,7 +93,7 @@ class Fit(Protocol):
     def __call__(
         self, state: QState, observations: jax.Array, loss: Loss, /
     ) -> tuple[QState, jax.Array]:
-        """Returns the new state, and the loss of the old one.
+        """Return the new state, and the loss of the old one.
 
         Each time its period is over, the target becomes a copy of the new parameters.
         """
@@ -105,7 +105,7 @@ class FitMembers(Protocol):
     def __call__(
         self, step: MemberStep, states: QState, priors: Any, /
     ) -> tuple[QState, jax.Array]:
-        """Takes the step with each of M stacked states and priors; returns states, losses [M]."""
+        """Take the step with each of M stacked states and priors; return states, losses [M]."""
 
 
 class QFunction(NamedTuple):

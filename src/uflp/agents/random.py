@@ -17,7 +17,7 @@ class RandomActions:
     """Uniformly random actions, and no learning."""
 
     def make(self, space: gymnasium.Space, actions: int) -> Agent:
-        """Returns an agent to whom all actions are alike."""
+        """Return an agent to whom all actions are alike."""
 
         def predict(learner: Learner, observations: Any) -> Any:
             return np.zeros((1, len(observations), actions), np.float32)

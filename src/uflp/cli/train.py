@@ -11,8 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from uflp.cli.clusters import cluster_settings
-from uflp.cli.options import (
+from uflp.cli.common import (
     Actors,
     AgentName,
     AsJson,
@@ -25,8 +24,14 @@ from uflp.cli.options import (
     Trust,
     UncertaintyName,
     VariantName,
+    cluster_settings,
+    folder_name,
+    preset_names,
+    print_json,
+    read_overrides,
+    rule_names,
+    summary_sentence,
 )
-from uflp.cli.words import folder_name, read_overrides, sentence, tell_json
 from uflp.types import UsageError
 
 
@@ -34,14 +39,20 @@ def train(
     context: typer.Context,
     preset: Annotated[
         str | None,
-        typer.Argument(help="see `uflp list presets`, or gym:ID, module:factory, …"),
+        typer.Argument(
+            help="see `uflp list presets`, or gym:ID, module:factory, …",
+            autocompletion=preset_names,
+        ),
     ] = None,
     settings: MoreSettings = None,
     agent: AgentName = None,
     uncertainty: UncertaintyName = None,
     rule: Annotated[
         str | None,
-        typer.Option(help="where restarts go, see `uflp list rules`  [default: uncertainty]"),
+        typer.Option(
+            help="where restarts go, see `uflp list rules`  [default: uncertainty]",
+            autocompletion=rule_names,
+        ),
     ] = None,
     access: Annotated[str, typer.Option(help="local restarts from saved states; online never")] = (
         "local"
@@ -57,6 +68,9 @@ def train(
     ] = None,
     history_from: Annotated[
         Path | None, typer.Option(metavar="RUN", help="begin with the history of another run")
+    ] = None,
+    init_from: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="begin with the agent of another run")
     ] = None,
     keep_history: Annotated[
         bool, typer.Option("--keep-history", help="leave the history for others to begin with")
@@ -105,7 +119,7 @@ def train(
         _refuse_others(context)
         outcome = _resume(resume, checkpoint_seconds, ray, trust)
         if as_json:
-            tell_json(outcome)
+            print_json(outcome)
         return
     if trust:
         raise UsageError("--trust is about what a run folder names: it goes with --resume")
@@ -131,6 +145,7 @@ def train(
         queries=queries,
         rule=rule,
         history_from=history_from and str(history_from.absolute()),
+        init_from=init_from and str(init_from.absolute()),
         keep_history=keep_history or None,
         demonstrations=demonstrations and str(demonstrations.absolute()),
     )
@@ -148,22 +163,21 @@ def train(
 
         require_faithful([resolved])
     if out is None:
-        words = [folder_name(resolved.preset), resolved.agent, resolved.access]
-        out = _new_folder("-".join(words + ([variant] if variant else [])))
+        out = _new_folder(folder_name(resolved.preset, resolved.agent, resolved.access, variant))
     outcome = (
         _train_one(resolved, out, stop_at_return, checkpoint_seconds, cluster)
         if seeds is None
         else _train_many(resolved, seeds, out, stop_at_return, checkpoint_seconds)
     )
     if as_json:
-        tell_json(outcome)
+        print_json(outcome)
 
 
 _WITH_RESUME = ("resume", "checkpoint_seconds", "as_json", "ray", "trust")
 
 
 def _refuse_others(context: typer.Context) -> None:
-    """Refuses options that would change a run which is only to go on."""
+    """Refuse options that would change a run which is only to go on."""
     for parameter in context.command.params:
         source = context.get_parameter_source(str(parameter.name))
         given = source is not None and source.name == "COMMANDLINE"
@@ -183,7 +197,7 @@ def _resume(
     if (folder / SEEDS).exists():
         if ray is not None:
             raise UsageError(f"{folder} holds seeds of one process each: leave out --ray")
-        return _show(resume_seeds(folder, checkpoint_seconds, trust=trust), folder)
+        return _print_seeds(resume_seeds(folder, checkpoint_seconds, trust=trust), folder)
     settings, stop_at_return = recorded(folder, trust=trust)
     cluster = recorded_cluster(folder, ray, trust=trust)
     return _train_one(settings, folder, stop_at_return, checkpoint_seconds, cluster, resume=True)
@@ -200,7 +214,7 @@ def _train_one(
     from uflp.distributed.train import trainer
     from uflp.progress import Progress
 
-    with Progress(settings.loop.queries) as progress:
+    with Progress(settings.evaluation.queries) as progress:
         run = trainer(cluster, progress.status)
         result = run(
             settings,
@@ -210,7 +224,7 @@ def _train_one(
             checkpoint_seconds=checkpoint_seconds,
             resume=resume,
         )
-    print(sentence(result.summary))
+    print(summary_sentence(result.summary))
     return result.summary
 
 
@@ -220,17 +234,17 @@ def _train_many(
     from uflp.experiments.seeds import train_seeds
 
     seeds = train_seeds(settings, range(count), out, stop_at_return, checkpoint_seconds)
-    return _show(seeds, out)
+    return _print_seeds(seeds, out)
 
 
-def _show(summaries: Iterator[dict[str, Any]], out: Path) -> dict[str, Any]:
-    """Prints a line for each seed; returns the summary of all."""
+def _print_seeds(summaries: Iterator[dict[str, Any]], out: Path) -> dict[str, Any]:
+    """Print a line for each seed, and return the summary of all."""
     from uflp.experiments.jobs import KilledError
     from uflp.runs.interruption import Interrupted, resume_command
 
     try:
         for number, summary in enumerate(summaries, start=1):
-            print(f"[{number}] {sentence(summary)}", flush=True)
+            print(f"[{number}] {summary_sentence(summary)}", flush=True)
     except Interrupted as error:
         raise Interrupted(error.signal, resume_command(out)) from None
     except KilledError as error:
@@ -240,7 +254,7 @@ def _show(summaries: Iterator[dict[str, Any]], out: Path) -> dict[str, Any]:
 
 
 def _new_folder(name: str) -> Path:
-    """Returns a folder below `runs` that does not exist yet, named after the time."""
+    """Return a folder below `runs` that does not exist yet, named after the time."""
     first = Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{name}"
     numbered = (first.with_name(f"{first.name}-{number}") for number in itertools.count(2))
     return next(folder for folder in itertools.chain([first], numbered) if not folder.exists())

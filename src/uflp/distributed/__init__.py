@@ -1,1 +1,1 @@
-"""One run spread over many processes: the only room that imports Ray."""
+"""One run distributed over many processes: the only room that imports Ray."""

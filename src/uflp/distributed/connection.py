@@ -1,4 +1,4 @@
-"""Finding Ray, or starting it."""
+"""Connect to Ray, or start it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from types import ModuleType
 
 from uflp.types import UsageError
 
-_PATIENCE = 10.0
-"""Seconds that an address has to answer at all."""
+_CONNECT_SECONDS = 10.0
+"""Time in which an address must answer."""
 
-_HEALTH = 18.0
-"""Further seconds that what answers has to show that it is Ray."""
+HEALTH_SECONDS = 18.0
+"""Further time in which it must show that it is Ray."""
 
-_LOCAL_STORE = 200 * 2**20
-"""Bytes of Ray's object store on one machine: parameters, samples, and what is under way."""
+_LOCAL_STORE_BYTES = 200 * 2**20
+"""Size of Ray's object store on one machine: parameters, samples, messages."""
 
 
 def require_ray() -> ModuleType:
-    """Returns Ray, or says how to install it."""
+    """Return Ray, or raise an error that says how to install it."""
     try:
         import ray
     except ImportError as error:
@@ -35,25 +35,25 @@ def require_ray() -> ModuleType:
 
 @contextlib.contextmanager
 def connected(address: str, processes: int, gpus: int = 0) -> Iterator[None]:
-    """Connects to Ray, or starts it, until the end of the block.
+    """Connect to Ray, or start it, until the end of the block.
 
-    One that is started here listens to this machine alone, and answers only who knows a token that
-    is drawn for it. One that is found has rules of its own, and the user's token, if any.
+    A cluster that is started here listens to this machine alone, and answers only those who know a
+    token that is drawn for it. One that is found has its own rules, and the user's token, if any.
 
     Args:
         address: `local`, `auto`, or host:port.
-        processes: how many the run will have.
-        gpus: how many of them need one.
+        processes: number of processes of the run.
+        gpus: number of them that need a GPU.
     """
     ray = require_ray()
-    if ray.is_initialized():  # Whoever did that also ends it.
+    if ray.is_initialized():  # The caller did that, and also ends it.
         _require_gpus(gpus)
         yield
         return
     with contextlib.ExitStack() as stack:
         stack.enter_context(_environment(_unless_set({"RAY_USAGE_STATS_ENABLED": "0"})))
         if address == "local":
-            stack.enter_context(_private())
+            stack.enter_context(private_cluster())
         stack.callback(ray.shutdown)
         _connect(ray, address, processes)
         _require_gpus(gpus)
@@ -65,10 +65,10 @@ def _connect(ray: ModuleType, address: str, processes: int) -> None:
     if address == "local":
         ray.init(
             address="local",
-            # As many as there are processes: how they share the cores is the system's business.
+            # As many as there are processes: the system decides how they share the cores.
             num_cpus=processes,
             include_dashboard=False,
-            object_store_memory=_LOCAL_STORE,
+            object_store_memory=_LOCAL_STORE_BYTES,
             **quiet,
         )
         return
@@ -86,11 +86,12 @@ def _connect(ray: ModuleType, address: str, processes: int) -> None:
 
 
 @contextlib.contextmanager
-def _private() -> Iterator[None]:
-    """Lets Ray be started for this process alone: on the loopback interface, with a token.
+def private_cluster() -> Iterator[None]:
+    """Keep a cluster private that is started inside the block.
 
-    The token is in the environment of the processes that Ray starts, where only the same user can
-    read it, and in no file.
+    It listens on the loopback interface, and answers only those who know a token. The token is in
+    the environment of the processes that Ray starts, where only the same user can read it, and in
+    no file.
     """
     try:
         from ray._private import ray_constants
@@ -101,7 +102,7 @@ def _private() -> Iterator[None]:
         ) from error
 
     def refresh() -> None:
-        """Lets Ray read the environment again, which it does only once by itself."""
+        """Make Ray read the environment again, which it does only once by itself."""
         # In this order: a thread that is still ending must not look for a token that is gone.
         Config.initialize("")
         AuthenticationTokenLoader.instance().reset_cache()
@@ -110,7 +111,7 @@ def _private() -> Iterator[None]:
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": secrets.token_hex(32),
         "RAY_AUTH_TOKEN_PATH": None,
-        # What it says to Ray is that this machine is not to be reached by others.
+        # It tells Ray that other machines must not reach this one.
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
         # A busy machine takes longer to start it than Ray would wait.
         **_unless_set({"RAY_raylet_start_wait_time_s": "180"}),
@@ -132,7 +133,7 @@ def _unless_set(values: Mapping[str, str]) -> dict[str, str | None]:
 
 @contextlib.contextmanager
 def _environment(values: Mapping[str, str | None]) -> Iterator[None]:
-    """Sets environment variables until the end of the block; None removes one."""
+    """Set environment variables until the end of the block; None removes one."""
     before = {name: os.environ.get(name) for name in values}
     _set_environment(values)
     try:
@@ -150,7 +151,7 @@ def _set_environment(values: Mapping[str, str | None]) -> None:
 
 
 def _require_gpus(gpus: int) -> None:
-    """Refuses too few GPUs: Ray itself would wait for others without end."""
+    """Refuse too few GPUs: Ray itself would wait for others without end."""
     available = require_ray().cluster_resources().get("GPU", 0)
     if available < gpus:
         raise UsageError(
@@ -160,7 +161,7 @@ def _require_gpus(gpus: int) -> None:
 
 
 def _probe(address: str) -> None:
-    """Makes sure that a cluster answers: Ray itself would keep trying for minutes."""
+    """Raise an error unless a cluster answers: Ray itself would keep trying for minutes."""
     if address != "auto":
         _probe_port(address)
     if address.startswith("ray://"):
@@ -169,7 +170,7 @@ def _probe(address: str) -> None:
     where = [] if address == "auto" else ["--address", address]
     check = [sys.executable, "-m", "ray.scripts.scripts", "health-check", *where]
     try:
-        subprocess.run(check, timeout=_HEALTH, check=True, capture_output=True)
+        subprocess.run(check, timeout=HEALTH_SECONDS, check=True, capture_output=True)
     except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
         if address == "auto":
             raise UsageError(
@@ -187,7 +188,7 @@ def _probe_port(address: str) -> None:
     if not host or not port.isdigit():
         raise UsageError(f"an address is local, auto or HOST:PORT, not {address!r}")
     try:
-        socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
+        socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
     except (OSError, OverflowError) as error:
         raise UsageError(_unanswered(address, error)) from error
 

@@ -1,8 +1,8 @@
-"""The learner's parameters in the processes that only look at them."""
+"""The learner's parameters in the processes that only read them."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -11,91 +11,100 @@ from ray.exceptions import RayError
 
 from uflp import spaces
 from uflp.agents.compute import configure
-from uflp.randomness import Randomness
-from uflp.replay.transitions import layout_of_row
-from uflp.simulators.base import Simulator
-from uflp.training.agent_runner import compiled, predict
-from uflp.training.settings import RunSettings
+from uflp.training.agent_runner import initial_learner, predict
+from uflp.training.build import Builder
+
+if TYPE_CHECKING:
+    from uflp.agents.base import Agent
+
+Arrays = list[np.ndarray | None]
+"""The arrays of a learner in order, None for each that no reader needs."""
 
 
 class Parameters(NamedTuple):
-    """A learner as it was at one broadcast.
+    """The parameters of one broadcast.
 
     Attributes:
         version: number of the broadcast; 0 is the learner that every process can make itself.
-        source: what the learner's arrays are fetched by: a reference to Ray's object store, where
-            they lie once a machine.
+        source: reference to the arrays in Ray's object store, where they lie once a machine; None
+            for version 0.
     """
 
     version: int = 0
     source: Any = None
 
-    def leaves(self) -> list[np.ndarray | None] | None:
-        """Returns the learner's arrays, see `published`; None if they cannot be had any more."""
-        leaves: list[np.ndarray | None] | None = ray.get(self.source)
-        return leaves
+    def arrays(self) -> Arrays | None:
+        """Return the learner's arrays; None if they cannot be had any more."""
+        arrays: Arrays | None = ray.get(self.source)
+        return arrays
 
 
-class Values:
-    """Action values by the latest parameters that were given.
+class RemoteValues:
+    """Action values by the latest parameters that were given; an `ActionValues`.
 
     Attributes:
-        parameters: to look at; they are only fetched when values are asked for.
-        agent: whose values they are.
+        parameters: to read; they are only fetched when values are asked for.
     """
 
-    def __init__(self, settings: RunSettings, simulator: Simulator):
+    def __init__(self, build: Builder):
+        """Make the values of the learner that a run begins with.
+
+        Args:
+            build: builds the parts of the run.
+        """
         self.parameters = Parameters()
-        self._settings = settings
-        self._space = simulator.observation_space
-        self._actions = spaces.actions(simulator.action_space)
-        self._masked = simulator.mask_size
-        self._dtype = spaces.layout(self._space)[1]
+        self._build = build
+        self._dtype = spaces.layout(build.space)[1]
         self._learner: Any = None
         self._version = 0
-        self._agent: Any = None
-
-    @property
-    def agent(self) -> Any:
-        """The agent, made when it is first asked for: not all processes need one."""
-        if self._agent is None:
-            configure()
-            row = layout_of_row(self._space, self._masked)
-            self._agent, _ = compiled(self._settings.learner, self._space, self._actions, row)
-        return self._agent
+        self._known_query: int | None = None
+        self._known_values = np.empty(0)
 
     def predict(self, observations: np.ndarray) -> np.ndarray:
-        """Returns action values of every ensemble member, [M, B, A]."""
+        """Return action values of every ensemble member, [M, B, A]."""
         self._refresh()
-        return predict(self.agent, self._learner, observations, self._dtype)
+        return predict(self._build.agent, self._learner, observations, self._dtype)
+
+    def values(self, observation: Any, query: int) -> np.ndarray:
+        """Return action values by every ensemble member, [M, A], of what is seen at a query."""
+        if self._known_query == query:
+            return self._known_values
+        return self.predict(np.asarray(observation)[None])[:, 0]
+
+    def know(self, values: np.ndarray, query: int) -> None:
+        """Take values that were computed elsewhere.
+
+        Args:
+            values: action values [M, A].
+            query: number of the query that will be made at the state they are of.
+        """
+        self._known_query, self._known_values = query, values
+
+    def forget(self) -> None:
+        """Forget the values of a state that is never acted in, since its rollout is dropped."""
+        self._known_query = None
 
     def _refresh(self) -> None:
         if self._learner is None:
-            self._learner = initial_learner(self.agent, self._settings.seed)
+            configure()
+            self._learner = initial_learner(self._build.agent, self._build.randomness)
         if self._version == self.parameters.version:
             return
         try:
-            published = self.parameters.leaves()
+            arrays = self.parameters.arrays()
         except RayError:
-            published = None
-        if published is None:
+            arrays = None
+        if arrays is None:
             return  # Lost with the machine that had them: the next broadcast is on its way.
-        self._learner = updated(self._learner, published)
+        self._learner = updated(self._learner, arrays)
         self._version = self.parameters.version
 
 
-def initial_learner(agent: Any, seed: int) -> Any:
-    """Returns the learner that a run begins with."""
-    import jax
+def read_by_predict(agent: Agent, learner: Any, space: gymnasium.Space) -> list[bool]:
+    """Return for each of a learner's arrays whether action values depend on it.
 
-    return agent.init(jax.random.key(Randomness(seed).integer("agent")))
-
-
-def read_by_predict(agent: Any, learner: Any, space: gymnasium.Space) -> list[bool]:
-    """Returns which of a learner's arrays decide its action values.
-
-    Those of the optimiser and of the target network do not, and are most of all where observations
-    are not numbered.
+    They do not depend on the optimiser or on the target network. Where observations are not
+    numbered, these are most of a learner.
     """
     import jax
     from jax.interpreters.partial_eval import dce_jaxpr
@@ -106,16 +115,16 @@ def read_by_predict(agent: Any, learner: Any, space: gymnasium.Space) -> list[bo
     return list(used[: len(jax.tree.leaves(learner))])
 
 
-def published(learner: Any, read: list[bool]) -> list[np.ndarray | None]:
-    """Returns the arrays of a learner that are read, and None for each of the others."""
+def published(learner: Any, read: list[bool]) -> Arrays:
+    """Return the arrays of a learner that are read, and None for each of the others."""
     import jax
 
     pairs = zip(jax.tree.leaves(learner), read, strict=True)
     return [np.asarray(leaf) if wanted else None for leaf, wanted in pairs]
 
 
-def updated(learner: Any, arrays: list[np.ndarray | None]) -> Any:
-    """Returns a learner with what was published in the place of its own arrays."""
+def updated(learner: Any, arrays: Arrays) -> Any:
+    """Return a learner with the published arrays in place of its own."""
     import jax
 
     leaves, tree = jax.tree.flatten(learner)

@@ -1,4 +1,4 @@
-"""How a run is spread over processes."""
+"""Settings of a run that is distributed over processes."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from uflp.training.rate_limiter import RateLimiter
-from uflp.training.settings import LoopSettings, RunSettings
+from uflp.training.settings import RunSettings
 from uflp.types import UsageError, at_least_1
 
 _MOST = 1_000_000
-"""Processes, queries of a chunk, SGD steps from one broadcast to the next."""
+"""Most processes, queries of a chunk, SGD steps from one broadcast to the next."""
 
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """How a run is spread over processes.
+    """Settings of a run that is distributed over processes.
 
     Attributes:
         ray: `local` starts Ray on this machine and ends it with the run, `auto` finds the cluster
@@ -24,9 +24,9 @@ class ClusterSettings:
         actors: how many collect, each with a simulator of its own.
         gpu_learner: whether the learner asks for a GPU.
         shared_counts: whether all actors count in one uncertainty, by which the history chooses;
-            None shares where the run cannot do without.
+            None shares them only where the run cannot do without.
         replay_shards: into how many the replay is divided.
-        chunk: queries that an actor makes before it reports; None goes by the number of actors.
+        chunk: queries that an actor makes before it reports; None chooses by the number of actors.
         parameter_period: SGD steps between two broadcasts of the parameters.
         lock_step: whether one actor and the learner wait for each other, as in a run without Ray.
     """
@@ -50,35 +50,37 @@ class ClusterSettings:
             raise UsageError("a run in lock step has one replay: leave out replay_shards")
 
     def fitted(self, settings: RunSettings) -> ClusterSettings:
-        """Returns these settings with all that was left open decided for a run."""
-        whole = settings.access == "local" and settings.loop.batch is None
+        """Return these settings with every choice made that was left open."""
+        whole = settings.access == "local" and settings.planning.batch is None
         if whole and self.shared_counts is False:
             raise UsageError(
                 "the whole history as batch needs shared counts, since only the history sees all "
                 "of it: give batch a number, or share the counts"
             )
         # Chunks this long let an evaluation come within about half a period of its query.
-        chunk = max(1, min(256, settings.loop.eval_period // (2 * self.actors)))
+        chunk = max(1, min(256, settings.evaluation.eval_period // (2 * self.actors)))
         return dataclasses.replace(
             self,
             shared_counts=whole if self.shared_counts is None else self.shared_counts,
-            chunk=self.chunk or chunk,
+            chunk=chunk if self.chunk is None else self.chunk,
         )
 
-    def rate_limiter(self, loop: LoopSettings, learns: bool = True) -> RateLimiter:
-        """Returns what holds learning and collecting together.
+    def rate_limiter(self, settings: RunSettings, learns: bool = True) -> RateLimiter:
+        """Return the rate limiter of a run.
 
-        With one chunk under way for each actor, two calls' worth of SGD steps are left to be due:
-        one for the learner to be at, and one to go on with.
+        Collecting may be ahead by one chunk of each actor, and by the SGD steps of two calls: one
+        for the learner to run, and one to go on with.
         """
         assert self.chunk is not None
         queries, steps = self.actors * self.chunk, 2 * self.parameter_period
-        return RateLimiter(loop, queries=queries, steps=steps, learns=learns)
+        return RateLimiter(
+            settings.replay, settings.learning, queries=queries, steps=steps, learns=learns
+        )
 
     def at(self, ray: str) -> ClusterSettings:
-        """Returns these settings at another address."""
+        """Return these settings with another address."""
         return dataclasses.replace(self, ray=ray)
 
     def values(self) -> dict[str, Any]:
-        """Returns every setting by its key."""
+        """Return every setting by its key."""
         return dataclasses.asdict(self)

@@ -1,4 +1,4 @@
-"""From settings to a finished run on many processes."""
+"""From settings to a finished run on many processes: check, connect, train."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ from typing import Any
 
 from uflp.distributed.connection import connected, require_ray
 from uflp.distributed.settings import ClusterSettings
-from uflp.distributed.spreadable import require_spreadable
-from uflp.runs.train import Result
+from uflp.runs.outcome import Outcome
 from uflp.runs.train import train as train_run
+from uflp.training.build import Builder
 from uflp.training.settings import RunSettings
+from uflp.types import UsageError
 
 
 def trainer(
     cluster: ClusterSettings | None,
     status: Callable[[int, str], None] = lambda queries, text: None,
-) -> Callable[..., Result]:
-    """Returns what trains: in this process, or spread over several.
+) -> Callable[..., Outcome]:
+    """Return the function that trains: in this process, or on a cluster.
 
     Args:
-        cluster: how the run is spread, None if it is not.
-        status: told every second how a run that is spread goes: queries, and a phrase.
+        cluster: how runs are distributed, None for one process.
+        status: called every second of a run on a cluster, with its queries and a phrase.
     """
-    return (
-        train_run if cluster is None else functools.partial(train, cluster=cluster, status=status)
-    )
+    if cluster is None:
+        return train_run
+    return functools.partial(train, cluster=cluster, status=status)
 
 
 def train(
@@ -35,23 +36,22 @@ def train(
     cluster: ClusterSettings,
     status: Callable[[int, str], None] = lambda queries, text: None,
     **options: Any,
-) -> Result:
-    """Trains as `uflp.runs.train.train` does, with the work spread over processes.
+) -> Outcome:
+    """Train as `uflp.runs.train.train` does, with the work distributed over processes.
 
     Args:
         settings: of the run.
-        cluster: how it is spread.
-        status: told every second how the run goes: queries, and a phrase.
+        cluster: how it is distributed.
+        status: called every second, with the queries so far and a phrase.
         **options: see there.
     """
     fitted = cluster.fitted(settings)
-    require_spreadable(settings, fitted)
+    require_distributable(settings, fitted)
     require_ray()
-    from uflp.distributed.crew import processes
-    from uflp.distributed.run import ClusterRun
+    from uflp.distributed.run import ClusterRun, count_workers
 
-    needed = processes(settings, fitted), int(cluster.gpu_learner)
-    with connected(cluster.ray, *needed), contextlib.ExitStack() as stack:
+    processes, gpus = count_workers(settings, fitted), int(cluster.gpu_learner)
+    with connected(cluster.ray, processes, gpus), contextlib.ExitStack() as stack:
 
         def make(chosen: RunSettings) -> ClusterRun:
             run = ClusterRun(chosen, cluster, status)
@@ -59,3 +59,40 @@ def train(
             return run
 
         return train_run(settings, make_run=make, **options)
+
+
+def require_distributable(settings: RunSettings, cluster: ClusterSettings) -> None:
+    """Raise an error, of one sentence, if a run needs one process; nothing has started yet.
+
+    Args:
+        settings: of the run.
+        cluster: how it is to be distributed.
+    """
+    build = Builder(settings)
+    if not build.simulator.portable:
+        raise UsageError(
+            "snapshots of this simulator live in the memory of one process: train without Ray"
+        )
+    begins_with = {
+        "history_from": settings.planning.history_from,
+        "demonstrations": settings.planning.demonstrations,
+        "init_from": settings.learning.init_from,
+    }
+    for name, given in begins_with.items():
+        if given is not None:
+            raise UsageError(f"a run on Ray begins with nothing: leave out {name}, or Ray")
+    if settings.access == "online":
+        return
+    rule = settings.planning.rule
+    if rule != "uncertainty":
+        raise UsageError(f"the rule {rule} sees the history of one process: train without Ray")
+    # The parts that the workers will make: what does not fit together is refused here.
+    uncertainty = build.uncertainty()
+    history = build.history(uncertainty)
+    assert uncertainty is not None and history is not None, "local access has both"
+    build.rule(history, uncertainty, lambda observations: observations)
+    if cluster.shared_counts and uncertainty.key_shape is None:
+        raise UsageError(
+            f"{settings.uncertainty_name} looks at whole observations, of which there are too many "
+            "to share: let each actor have its own counts"
+        )

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from uflp.agents import LEARNERS
+from uflp.registry import unknown
 from uflp.training.settings import Exploration
+from uflp.types import UsageError
 
 
 class NamedAgent(NamedTuple):
-    """What an agent's name stands for.
+    """Learner and exploration behind an agent's name.
 
     Attributes:
         learner: name of the learner.
@@ -39,3 +42,16 @@ AGENTS = {
     "pi": NamedAgent("pi", "greedy", "policy iteration on Monte Carlo returns"),
     "pi-bonus": NamedAgent("pi", "bonus", "policy iteration that acts on Q + c·u"),
 }
+
+
+def find_agent(name: str) -> NamedAgent:
+    """Return what a name stands for; a learner of the user's own acts ε-greedily on its values.
+
+    Args:
+        name: of an agent, of a registered learner, or `module:Class` of a learner's settings.
+    """
+    if name in AGENTS:
+        return AGENTS[name]
+    if name in LEARNERS or ":" in name:
+        return NamedAgent(name, "greedy", "")
+    raise UsageError(unknown("agent", name, [*AGENTS, *(x for x in LEARNERS if x not in AGENTS)]))

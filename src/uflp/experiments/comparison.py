@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from uflp.experiments.agents import AGENTS
+from uflp.experiments.agents import find_agent
 from uflp.experiments.jobs import Job
-from uflp.experiments.resolve import UnchangedError, resolve
+from uflp.experiments.resolve import resolve, resolve_unless_unchanged
 from uflp.experiments.seeds import require_seeds, seed_jobs
 
 _LOCAL = ("p_init", "rule", "history_from", "keep_history", "demonstrations")
@@ -26,7 +26,7 @@ def comparison_jobs(
     overrides: Mapping[str, Any] | None = None,
     stop_at_return: float | None = None,
 ) -> list[Job]:
-    """Returns the runs of a comparison, those with local access first.
+    """Return the runs of a comparison, those with local access first.
 
     Settings that only local access has are left out of the online runs, and so is an uncertainty
     that they would compute in vain.
@@ -46,19 +46,16 @@ def comparison_jobs(
     local = resolve(
         preset, agent=agent, uncertainty=uncertainty, variant=variant, overrides=overrides
     )
-    needed = AGENTS[local.agent].exploration != "greedy"
+    needed = find_agent(local.agent).exploration != "greedy"
     names: dict[str, Any] = {
         "agent": agent,
         "uncertainty": uncertainty if needed else None,
         "access": "online",
+        "variant": variant,
     }
-    try:
-        known = resolve(preset, **names, variant=variant).values()
-        names["variant"] = variant
-    except UnchangedError:
-        known = resolve(preset, **names).values()
+    known = resolve_unless_unchanged(preset, **names).values()
     shared = {key: overrides[key] for key in overrides if key in known and key not in _LOCAL}
-    online = resolve(preset, **names, overrides=shared)
+    online = resolve_unless_unchanged(preset, **names, overrides=shared)
     return [
         job
         for settings in (local, online)

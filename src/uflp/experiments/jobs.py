@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -15,23 +17,27 @@ from typing import Any
 
 from uflp.distributed.settings import ClusterSettings
 from uflp.distributed.train import trainer
-from uflp.experiments.recorded import read_object
-from uflp.runs.checkpoints import move_aside
+from uflp.progress import protect_streams
+from uflp.runs.checkpoints import DEFAULT_SECONDS, move_aside
 from uflp.runs.folder import (
     CONFIG,
     METRICS,
     SUMMARY,
+    Lock,
+    LockedError,
     as_json,
     completed,
     described,
     difference,
+    read_object,
 )
 from uflp.runs.interruption import Interrupted, Interruption
-from uflp.runs.lock import Lock
-from uflp.runs.saving import DEFAULT_SECONDS
-from uflp.simulators.verdict import glance
+from uflp.simulators.fidelity import glance
+from uflp.simulators.guard import unsound
 from uflp.training.settings import RunSettings
 from uflp.types import RunError, UsageError
+
+_OTHER_SETTINGS = "it was made with other settings"
 
 
 @dataclass(frozen=True)
@@ -53,11 +59,11 @@ class Job:
     cluster: ClusterSettings | None = None
 
     def summary(self) -> dict[str, Any] | None:
-        """Returns the outcome of the finished run, None if it is still to be made."""
+        """Return the outcome of the finished run, None if it is still to be made."""
         return None if self.unfinished() else read_object(self.folder / SUMMARY)
 
     def unfinished(self) -> str | None:
-        """Returns why the run has to be made, None if it is there already."""
+        """Return why the run has to be made, None if it is there already."""
         if not self.folder.exists():
             return "it is new"
         config = read_object(self.folder / CONFIG)
@@ -68,21 +74,21 @@ class Job:
         wanted = as_json(described(self.settings, self.stop_at_return))
         for key, value in wanted.items():
             if config.get(key) != value:
-                return f"it was made otherwise: {difference(config.get(key), value, key)}"
+                return f"{_OTHER_SETTINGS}: {difference(config.get(key), value, key)}"
         cluster = None if self.cluster is None else self.cluster.values()
         if _spread(config.get("cluster")) != _spread(cluster):
-            return "it was made otherwise: it was spread over other processes"
+            return f"{_OTHER_SETTINGS}: it was spread over other processes"
         if read_object(self.folder / SUMMARY) is None or not (self.folder / METRICS).exists():
             return "it was interrupted"
         return None
 
     def begun(self) -> bool:
-        """Returns whether the folder holds part of this very run, so that it can go on."""
+        """Return whether the folder holds part of this very run, so that it can go on."""
         return self.unfinished() == "it was interrupted" and not (self.folder / SUMMARY).exists()
 
 
 def _spread(cluster: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Returns how a run is spread, wherever its cluster is."""
+    """Return how a run is spread, wherever its cluster is."""
     if cluster is None:
         return None
     return {key: value for key, value in cluster.items() if key != "ray"}
@@ -99,15 +105,21 @@ class KilledError(RunError):
 
 
 def require_faithful(runs: Iterable[RunSettings]) -> None:
-    """Refuses simulators that a glance shows not to go back to where they were.
+    """Refuse simulators that are seen at a glance to be unsound, or not to go back where they were.
 
-    Runs with online access never go back, so theirs are not looked at.
+    Runs with online access never go back, so that is not looked at in theirs.
     """
     seen: list[Any] = []  # Not a set: the settings of a simulator may hold what has no hash.
     for settings in runs:
-        if settings.access == "online" or settings.simulator in seen:
+        local = settings.access != "online"
+        if (local, settings.simulator) in seen:
             continue
-        seen.append(settings.simulator)
+        seen.append((local, settings.simulator))
+        wrong = unsound(settings.simulator, seed=settings.seed, restores=local)
+        if wrong:
+            raise UsageError(f"{settings.preset} cannot be trained in: {wrong} (--force tries it)")
+        if not local:
+            continue
         wrong = glance(settings.simulator, seed=settings.seed)
         if wrong:
             raise UsageError(
@@ -117,9 +129,9 @@ def require_faithful(runs: Iterable[RunSettings]) -> None:
 
 
 def run_jobs(jobs: Sequence[Job]) -> Iterator[dict[str, Any]]:
-    """Makes runs in processes of their own; yields each summary as it comes in.
+    """Make runs in processes of their own; yield each summary as it comes in.
 
-    Runs that are spread over a cluster are made here, one after the other. A run that was begun
+    Runs on a cluster are made here, one after the other. A run that was begun
     goes on from its checkpoint; what else is in a folder is moved aside. A signal lets every
     process save its run first, and so does the end of this one, even if it is killed.
 
@@ -128,7 +140,7 @@ def run_jobs(jobs: Sequence[Job]) -> Iterator[dict[str, Any]]:
     """
     if any(job.cluster is not None for job in jobs):
         for job in jobs:
-            yield _train(job)
+            yield run_job(job)
         return
     # A forked child would inherit JAX's threads in an unusable state.
     context = multiprocessing.get_context("spawn")
@@ -156,10 +168,11 @@ _running = threading.Lock()
 
 
 def _end_with_parent() -> None:
-    """Ends this process, its run saved, once the one that began it is gone.
+    """End this process, its run saved, once the one that began it is gone.
 
     One that was killed can tell nobody, and its children would wait for work for good.
     """
+    protect_streams()
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -172,16 +185,64 @@ def _end_with_parent() -> None:
     threading.Thread(target=follow, daemon=True).start()
 
 
+@contextlib.contextmanager
+def at_work(folder: Path) -> Iterator[None]:
+    """Keep others from making the runs below a folder at the same time.
+
+    A folder that was made for this, and that nothing was put into, is removed.
+
+    Raises:
+        LockedError: if another process makes them.
+    """
+    made: list[Path] = []
+    try:
+        try:
+            made += [parent for parent in (folder, *folder.parents) if not parent.exists()]
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"{folder} cannot be written: {error.strerror}") from error
+        with Lock(folder):
+            yield
+    finally:
+        with contextlib.suppress(OSError):
+            for parent in made:
+                parent.rmdir()
+
+
 def _run(job: Job) -> dict[str, Any]:
     with _running:
-        return _train(job)
+        return run_job(job)
 
 
-def _train(job: Job) -> dict[str, Any]:
+def run_job(job: Job) -> dict[str, Any]:
+    """Make one run in this process, and return its summary.
+
+    A run that was begun goes on; another one in its folder is moved aside. Where another process
+    is at work on this very run, its outcome is waited for.
+    """
+    while True:
+        begun = job.begun()
+        try:
+            return _run_here(job, begun)
+        except LockedError as error:
+            if (job.unfinished() or "").startswith(_OTHER_SETTINGS):
+                raise
+            print(f"uflp: {error}: waiting for it.", file=sys.stderr, flush=True)
+            Lock(job.folder, wait=True).release()
+        except UsageError:
+            if begun or not job.begun():  # Else another process has begun it in the meantime.
+                raise
+        summary = job.summary()
+        if summary is not None:
+            return summary
+
+
+def _run_here(job: Job, resume: bool) -> dict[str, Any]:
     global _stopping
     if _stopping:  # This one was in the queue already when the signal came.
         raise Interrupted
-    resume = job.begun()
+    if job.folder.is_symlink():
+        raise UsageError(f"{job.folder} is a link: a run is written into a folder of its own")
     if not resume and job.folder.is_dir() and any(job.folder.iterdir()):
         _make_room(job.folder)
     try:
@@ -198,7 +259,7 @@ def _train(job: Job) -> dict[str, Any]:
 
 
 def _make_room(folder: Path) -> None:
-    """Moves another run aside, unless a process is at work on it."""
+    """Move another run aside, unless a process is at work on it."""
     lock = Lock(folder)
     try:
         lock.follow(move_aside(folder, "old"))

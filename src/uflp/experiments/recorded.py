@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.resolve import resolve
-from uflp.runs.folder import CONFIG, as_json, completed
+from uflp.runs.folder import CONFIG, as_json, completed, read_object
 from uflp.training.settings import RunSettings
 from uflp.trust import UntrustedError, names_from, permit_address
 from uflp.types import UsageError
 
 
 def recorded(folder: Path, *, trust: bool = False) -> tuple[RunSettings, float | None]:
-    """Returns the settings of the run that a folder holds, and its `stop_at_return`.
+    """Return the settings of the run that a folder holds, and its `stop_at_return`.
 
     Args:
         folder: of the run.
@@ -31,7 +30,7 @@ def recorded(folder: Path, *, trust: bool = False) -> tuple[RunSettings, float |
 def recorded_cluster(
     folder: Path, ray: str | None = None, *, trust: bool = False
 ) -> ClusterSettings | None:
-    """Returns how the run in a folder is spread, None if it is not.
+    """Return how the run in a folder is spread, None if it is not.
 
     Args:
         folder: of the run.
@@ -59,7 +58,7 @@ def recorded_cluster(
 def resolved(
     config: dict[str, Any], path: Path, place: Path, *, trust: bool = False
 ) -> tuple[RunSettings, float | None]:
-    """Returns the settings that `described` made a record of, and `stop_at_return`.
+    """Return the settings that `described` made a record of, and `stop_at_return`.
 
     Args:
         config: the record.
@@ -91,8 +90,12 @@ def _resolved(config: dict[str, Any], path: Path) -> tuple[RunSettings, float | 
         raise
     except UsageError as error:
         raise UsageError(f"{path} is not the configuration of a run: {error}") from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{path} is not the configuration of a run: {error!r}") from error
+    except KeyError as error:
+        raise UsageError(f"{path} is not the configuration of a run: it lacks {error}") from error
+    except (TypeError, AttributeError) as error:
+        raise UsageError(
+            f"{path} is not the configuration of a run: a value in it has the wrong type"
+        ) from error
     if as_json(settings.values()) != values:
         raise UsageError(f"{path} was written by another version: its settings are incomplete")
     return settings, stop_at_return
@@ -104,12 +107,3 @@ def _goal(value: Any) -> float | None:
     if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
         raise UsageError(f"stop_at_return must be a finite number or null, not {value!r}")
     return float(value)
-
-
-def read_object(path: Path) -> dict[str, Any] | None:
-    """Returns the object that a JSON file holds, None if it is missing or damaged."""
-    try:
-        value = json.loads(path.read_text())
-    except (OSError, ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None

@@ -13,13 +13,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from uflp.agents import LEARNERS
-from uflp.experiments.agents import AGENTS
-from uflp.experiments.presets import Preset, find_preset
+from uflp.experiments.agents import find_agent
+from uflp.experiments.presets import ANYTHING, Preset, find_preset
+from uflp.experiments.presets.preset import values_of
 from uflp.planning import RULES
 from uflp.registry import unknown
 from uflp.simulators import SIMULATORS
-from uflp.simulators.naming import parse
-from uflp.training.settings import RENAMED, Access, LoopSettings, RunSettings, present_names
+from uflp.simulators.lookup import parse
+from uflp.training.settings import (
+    LOOP_PARTS,
+    RENAMED,
+    Access,
+    PlanningSettings,
+    RunSettings,
+    present_names,
+)
 from uflp.types import UsageError
 from uflp.uncertainty import UNCERTAINTIES
 
@@ -38,7 +46,7 @@ def resolve(
     seed: int = 0,
     overrides: Mapping[str, Any] | None = None,
 ) -> RunSettings:
-    """Returns the settings of a run, or raises `UsageError` with the choices there are.
+    """Return the settings of a run, or raises `UsageError` with the choices there are.
 
     Args:
         preset: name of a preset, or of a simulator with an id, such as `gym:MountainCar-v0`.
@@ -51,8 +59,7 @@ def resolve(
     """
     chosen, simulator_class, named_by = _chosen(preset)
     agent = agent or chosen.agent
-    if agent not in AGENTS:
-        raise UsageError(unknown("agent", agent, AGENTS))
+    named = find_agent(agent)
     if access not in ("local", "online"):
         raise UsageError(unknown("access", access, ("local", "online")))
     access = typing.cast(Access, access)
@@ -61,12 +68,11 @@ def resolve(
     if seed < 0:
         raise UsageError(f"seed must not be negative, not {seed}")
     overrides = _renamed(overrides or {})
-    rule_name = str(overrides.get("rule", LoopSettings.rule))
-    rule = RULES[rule_name]
-    if access == "online" and rule_name != LoopSettings.rule:
+    rule_name = str(overrides.get("rule", PlanningSettings.rule))
+    rule = RULES.find(rule_name)
+    if access == "online" and rule_name != PlanningSettings.rule:
         raise UsageError("online access never restarts: leave the rule alone, or use local access")
-    named = AGENTS[agent]
-    learner = LEARNERS[named.learner]
+    learner = LEARNERS.find(named.learner)
     ensemble = "members" in _keys(learner)
     needs = rule.needs if access == "local" else None
     if uncertainty is None and needs in UNCERTAINTIES:
@@ -74,7 +80,7 @@ def resolve(
     elif uncertainty is None and (needs or named.exploration != "greedy"):
         uncertainty = "ensemble-std" if ensemble else chosen.uncertainty
     if needs not in (None, "any", uncertainty):
-        raise UsageError(f"the rule {rule_name} goes by {needs}, not by {uncertainty}")
+        raise UsageError(f"the rule {rule_name} needs {needs} as uncertainty, not {uncertainty}")
     if uncertainty == "ensemble-std" and not ensemble:
         others = ", ".join(name for name in UNCERTAINTIES if name != uncertainty)
         raise UsageError(f"{agent} has no ensemble for ensemble-std to compare: choose {others}")
@@ -82,14 +88,12 @@ def resolve(
     parts = {
         "simulator": simulator_class,
         "learner": learner,
-        "uncertainty": None if uncertainty is None else UNCERTAINTIES[uncertainty],
+        "uncertainty": None if uncertainty is None else UNCERTAINTIES.find(uncertainty),
         "rule": rule,
-        "loop": LoopSettings,
+        **LOOP_PARTS,
     }
     values = dict(chosen.values) | named_by
-    for some in chosen.rules:
-        if some.matches(agent, uncertainty, access):
-            values |= some.values
+    values |= values_of(chosen.cases, agent, uncertainty, access)
     values |= named.values
     if variant is not None:
         values |= _variant_values(preset, chosen, variant, agent, uncertainty, access)
@@ -117,9 +121,23 @@ def resolve(
         simulator=simulator,
         learner=_make(learner, values),
         uncertainty=_make(parts["uncertainty"], values),
-        loop=_make(LoopSettings, values),
         rule=_make(rule, values),
+        **{name: _make(part, values) for name, part in LOOP_PARTS.items()},
     )
+
+
+def resolve_unless_unchanged(preset: str, *, variant: str | None, **options: Any) -> RunSettings:
+    """Return the settings of a run with a variant, or of the preset if that changes nothing.
+
+    Args:
+        preset: see `resolve`.
+        variant: see `resolve`.
+        **options: see `resolve`.
+    """
+    try:
+        return resolve(preset, variant=variant, **options)
+    except UnchangedError:
+        return resolve(preset, **options)
 
 
 # Keys that say the same thing in two ways: one that is set takes the place of a preset's other.
@@ -149,7 +167,7 @@ _LARGEST_COUNT = 10**15
 
 
 def _require_moderate(values: Mapping[str, Any]) -> None:
-    """Refuses whole numbers so large that nobody can mean them."""
+    """Refuse whole numbers so large that nobody can mean them."""
     for key, value in values.items():
         most = _LARGEST.get(key, _LARGEST_COUNT)
         for number in value if isinstance(value, tuple) else (value,):
@@ -158,9 +176,9 @@ def _require_moderate(values: Mapping[str, Any]) -> None:
 
 
 def _chosen(preset: str) -> tuple[Preset, Any, dict[str, Any]]:
-    """Returns a preset, its simulator's settings class, and what the name says of those."""
+    """Return a preset, its simulator's settings class, and what the name says of those."""
     found = find_preset(preset)
-    if ":" in preset:
+    if found is ANYTHING:
         return found, *parse(preset)
     return found, SIMULATORS[found.simulator], {}
 
@@ -191,7 +209,7 @@ def _variant_values(
 
 
 def _make(part: Any, values: Mapping[str, Any]) -> Any:
-    """Builds one settings class from the values that are its own."""
+    """Build one settings class from the values that are its own."""
     if part is None:
         return None
     return part(**{key: values[key] for key in _keys(part) if key in values})
@@ -201,14 +219,24 @@ def _keys(part: Any) -> list[str]:
     return [field.name for field in dataclasses.fields(part)]
 
 
+_ARGUMENTS = {"agent", "uncertainty", "access", "variant", "seed", "seeds", "out", "ray", "actors"}
+"""Arguments of commands and functions that may be taken for settings."""
+
+
 def _read(parts: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Checks the keys of overrides and reads their values as the types that the keys have."""
+    """Check the keys of overrides, and read their values as the types that the keys have."""
     kinds: dict[str, Any] = {}
     for part in parts.values():
         if part is not None:
-            kinds |= typing.get_type_hints(part)
+            hints = typing.get_type_hints(part)
+            kinds |= {key: hints[key] for key in _keys(part)}
     read = {}
     for key, value in overrides.items():
+        if key not in kinds and key in _ARGUMENTS:
+            raise UsageError(
+                f"{key} is not a setting but an argument: --{key} on the command line, and "
+                f"{key}=… where a function in Python takes it"
+            )
         if key not in kinds:
             raise UsageError(unknown("key", key, sorted(kinds)))
         read[key] = _value(key, value, kinds[key])
@@ -216,7 +244,7 @@ def _read(parts: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, A
 
 
 def _value(key: str, value: Any, kind: Any) -> Any:
-    """Reads one value: `none`, numbers, booleans, words, and widths such as 64,64."""
+    """Read one value: `none`, numbers, booleans, words, and widths such as 64,64."""
     options = typing.get_args(kind) if _is_union(kind) else (kind,)
     # A folder may be called 2026: what is no such value as a number may still be one as a word.
     readings = [_literal(value, options), value] if isinstance(value, str) else [value]
@@ -225,7 +253,7 @@ def _value(key: str, value: Any, kind: Any) -> Any:
         if accepted is not _NO:
             return accepted
     value = readings[0]
-    raise UsageError(f"{key} must be {_describe(options)}, not {value!r}")
+    raise UsageError(f"{key} must be {type_text(kind)}, not {value!r}")
 
 
 _NO = object()
@@ -243,7 +271,7 @@ def _literal(text: str, options: tuple[Any, ...]) -> Any:
 
 
 def _accept(value: Any, kind: Any) -> Any:
-    """Returns the value as `kind`, or `_NO`."""
+    """Return the value as `kind`, or `_NO`."""
     if typing.get_origin(kind) is typing.Literal:
         return value if value in typing.get_args(kind) else _NO
     if typing.get_origin(kind) is tuple:
@@ -256,17 +284,20 @@ def _accept(value: Any, kind: Any) -> Any:
     return value if type(value) is kind else _NO
 
 
-def _describe(options: tuple[Any, ...]) -> str:
+def type_text(kind: Any) -> str:
+    """Return the values that a setting of a type may have, in words."""
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
-    words = []
-    for kind in options:
-        if typing.get_origin(kind) is typing.Literal:
-            words.append(" or ".join(typing.get_args(kind)))
-        elif typing.get_origin(kind) is tuple:
-            words.append("whole numbers separated by commas")
+    texts = []
+    for option in typing.get_args(kind) if _is_union(kind) else (kind,):
+        if typing.get_origin(option) is typing.Literal:
+            texts.append(" or ".join(map(str, typing.get_args(option))))
+        elif typing.get_origin(option) is tuple:
+            texts.append("whole numbers separated by commas")
+        elif option is type(None):
+            texts.append("none")
         else:
-            words.append("none" if kind is type(None) else names[kind])
-    return " or ".join(words)
+            texts.append(names.get(option, "a Python object"))
+    return " or ".join(texts)
 
 
 def _is_union(kind: Any) -> bool:

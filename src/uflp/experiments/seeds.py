@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from uflp.distributed.settings import ClusterSettings
-from uflp.experiments.jobs import Job, run_jobs
-from uflp.experiments.recorded import read_object, resolved
-from uflp.runs.folder import SUMMARY, claim, described, write_json
-from uflp.runs.saving import DEFAULT_SECONDS
+from uflp.experiments.jobs import Job, at_work, run_jobs
+from uflp.experiments.recorded import resolved
+from uflp.runs.checkpoints import DEFAULT_SECONDS
+from uflp.runs.folder import LOCK, SUMMARY, claim, described, read_object, write_json
 from uflp.training.settings import RunSettings
 from uflp.trust import names_of_run, remember
 from uflp.types import UsageError, at_least_1
@@ -28,29 +28,33 @@ def train_seeds(
     stop_at_return: float | None = None,
     checkpoint_seconds: float = DEFAULT_SECONDS,
 ) -> Iterator[dict[str, Any]]:
-    """Trains the seeds, one to a core at a time; yields each summary as it comes in.
+    """Train the seeds, one to a core at a time; yield each summary as it comes in.
 
     Writes `seed-0/ …` below `out`, and one `summary.json` above them at the end; until then,
     `seeds.json` is there to tell which seeds they are.
     """
     claim(out)
-    write_json(out / SEEDS, {**described(settings, stop_at_return), "seeds": list(seeds)})
-    remember(out, names_of_run(settings.simulator, None))
     try:
-        yield from _finish(
-            settings, seed_jobs(settings, seeds, out, stop_at_return, checkpoint_seconds), out
-        )
-    except UsageError:
-        with contextlib.suppress(OSError):
-            (out / SEEDS).unlink()
+        with at_work(out):
+            write_json(out / SEEDS, {**described(settings, stop_at_return), "seeds": list(seeds)})
+            remember(out, names_of_run(settings.imports, None))
+            jobs = seed_jobs(settings, seeds, out, stop_at_return, checkpoint_seconds)
+            try:
+                yield from _finish(settings, jobs, out)
+            except UsageError:
+                # What was begun needs the record to go on; where nothing was, nothing is left.
+                if {path.name for path in out.iterdir()} <= {SEEDS, LOCK}:
+                    (out / SEEDS).unlink()
+                raise
+    finally:
+        with contextlib.suppress(OSError):  # Something is in it, as a rule.
             out.rmdir()
-        raise
 
 
 def resume_seeds(
     out: Path, checkpoint_seconds: float = DEFAULT_SECONDS, *, trust: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """Goes on with seeds that were interrupted; yields the summaries of all of them.
+    """Continue seeds that were interrupted; yield the summaries of all of them.
 
     Args:
         out: folder of the seeds.
@@ -62,18 +66,18 @@ def resume_seeds(
     if not isinstance(seeds, list) or not all(type(seed) is int and seed >= 0 for seed in seeds):
         raise UsageError(f"{out / SEEDS} is not a record of seeds")
     settings, stop_at_return = resolved(config, out / SEEDS, out, trust=trust)
-    yield from _finish(
-        settings, seed_jobs(settings, seeds, out, stop_at_return, checkpoint_seconds), out
-    )
+    with at_work(out):
+        jobs = seed_jobs(settings, seeds, out, stop_at_return, checkpoint_seconds)
+        yield from _finish(settings, jobs, out)
 
 
 def are_finished(out: Path) -> bool:
-    """Returns whether a folder holds seeds of which none is left to be trained."""
+    """Return whether a folder holds seeds of which none is left to be trained."""
     return not (out / SEEDS).exists() and "runs" in (read_object(out / SUMMARY) or {})
 
 
 def _finish(settings: RunSettings, jobs: Sequence[Job], out: Path) -> Iterator[dict[str, Any]]:
-    """Makes what is missing, and sums up."""
+    """Make the missing runs, and write the summary of all."""
     summaries = {}
     missing = []
     for job in jobs:
@@ -92,7 +96,7 @@ def _finish(settings: RunSettings, jobs: Sequence[Job], out: Path) -> Iterator[d
 
 
 def require_seeds(count: int) -> None:
-    """Refuses a number of seeds that cannot be meant."""
+    """Refuse a number of seeds that cannot be meant."""
     at_least_1("--seeds", count, _MOST_SEEDS)
 
 
@@ -104,7 +108,7 @@ def seed_jobs(
     checkpoint_seconds: float = DEFAULT_SECONDS,
     cluster: ClusterSettings | None = None,
 ) -> list[Job]:
-    """Returns one job a seed."""
+    """Return one job a seed."""
     return [
         Job(
             dataclasses.replace(settings, seed=seed),
@@ -120,6 +124,6 @@ def seed_jobs(
 def combined(
     settings: RunSettings, summaries: Sequence[dict[str, Any]], out: Path
 ) -> dict[str, Any]:
-    """Returns the summary of several seeds: the runs, under the names that they share."""
+    """Return the summary of several seeds: the runs, under the names that they share."""
     names = {key: value for key, value in settings.names().items() if key != "seed"}
     return {**names, "run_dir": str(out), "runs": list(summaries)}

@@ -10,6 +10,7 @@ from typing import Any
 from uflp.experiments.jobs import Job
 from uflp.experiments.resolve import resolve
 from uflp.experiments.seeds import require_seeds, seed_jobs
+from uflp.planning import RULES
 from uflp.training.settings import RunSettings
 from uflp.types import UsageError
 
@@ -27,7 +28,10 @@ def grid_jobs(
     overrides: Mapping[str, Any] | None = None,
     stop_at_return: float | None = None,
 ) -> list[Job]:
-    """Returns the runs of every combination; all are checked before the first one starts.
+    """Return the runs of every combination; all are checked before the first one starts.
+
+    A sweep over rules has one uncertainty: if a rule insists on one, such as `go-explore` on
+    counts, the others that need an uncertainty have the same.
 
     Args:
         preset: the experiment.
@@ -49,16 +53,14 @@ def grid_jobs(
         raise UsageError(f"{twice[0]} is both varied and set")
     jobs: list[Job] = []
     points: dict[Path, RunSettings] = {}
+    shared = None if uncertainty else _needed_by_a_rule(vary.get("rule", ()))
     for values in itertools.product(*vary.values()):
         point = dict(zip(vary, values, strict=True))
-        settings = resolve(
-            preset,
-            agent=agent,
-            uncertainty=uncertainty,
-            access=access,
-            variant=variant,
-            overrides={**(overrides or {}), **point},
-        )
+        names: dict[str, Any] = {"agent": agent, "access": access, "variant": variant}
+        changed = {**(overrides or {}), **point}
+        settings = resolve(preset, **names, uncertainty=uncertainty, overrides=changed)
+        if shared is not None and settings.uncertainty_name not in (None, shared):
+            settings = resolve(preset, **names, uncertainty=shared, overrides=changed)
         # A slash would make folders below each other, of which only the last has a name.
         name = ",".join(f"{key}={value}" for key, value in point.items()).replace("/", "-")
         _refuse_repeated(out / name, settings, points)
@@ -67,10 +69,16 @@ def grid_jobs(
     return jobs
 
 
+def _needed_by_a_rule(rules: Sequence[str]) -> str | None:
+    """Return the one uncertainty that some of the rules insist on, None if there is no such."""
+    needs = {RULES[rule].needs for rule in rules if rule in RULES} - {None, "any"}
+    return needs.pop() if len(needs) == 1 else None
+
+
 def _refuse_repeated(
     folder: Path, settings: RunSettings, points: Mapping[Path, RunSettings]
 ) -> None:
-    """Refuses a combination that is there already, or whose folder is."""
+    """Refuse a combination that is there already, or whose folder is."""
     for other, known in points.items():
         if settings == known:
             raise UsageError(f"{folder.name} is the same as {other.name}: vary each value once")
@@ -79,7 +87,7 @@ def _refuse_repeated(
 
 
 def parse_vary(words: Sequence[str]) -> dict[str, list[str]]:
-    """Reads `key=v1,v2,…` words; a semicolon separates values that hold commas themselves."""
+    """Read `key=v1,v2,…` words; a semicolon separates values that hold commas themselves."""
     vary: dict[str, list[str]] = {}
     for word in words:
         key, equals, values = word.partition("=")

@@ -1,24 +1,29 @@
-"""From a run folder, or a file that was exported from one, to the agent that was trained."""
+"""From a run folder, or a file exported from one, to the trained agent and the best score."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uflp.experiments.recorded import resolved
-from uflp.runs import state_file
-from uflp.runs.checkpoints import Checkpoints
-from uflp.runs.folder import AGENT, CHECKPOINT
+import numpy as np
+
+from uflp import spaces
+from uflp.arrays import read_arrays
+from uflp.experiments.recorded import recorded, resolved
+from uflp.runs.checkpoints import read_agent
+from uflp.runs.folder import BEST, CONFIG, read_object
 from uflp.runs.policy import Policy, write_policy
-from uflp.runs.state_file import DamagedError
+from uflp.state import StateError
 from uflp.trust import names_of_run, remember
-from uflp.types import RunError, UsageError
+from uflp.types import UsageError
 
 
 def load(path: Path, *, trust: bool = False) -> Policy:
-    """Returns the trained agent of a run, or of a file that `export` wrote.
+    """Return the trained agent of a run, or of a file that `export` wrote.
 
     Of a run that is not finished, it is the agent of the newest checkpoint.
 
@@ -26,18 +31,22 @@ def load(path: Path, *, trust: bool = False) -> Policy:
         path: the run folder or file.
         trust: whether the user trusts the code that it names.
     """
-    saved = _read(path)
+    saved = read_agent(path)
     try:
         settings, _ = resolved(json.loads(saved["identity"]), path, path, trust=trust)
         return Policy(settings, saved["run"])
     except UsageError:
         raise
+    except StateError as error:
+        raise UsageError(f"{path} does not hold an agent that can be used: {error}") from error
     except Exception as error:  # whole and with its checksum, but not written by this code
-        raise UsageError(f"{path} does not hold a trained agent: {error!r}") from error
+        raise UsageError(
+            f"{path} does not hold an agent that this version of uflp can read"
+        ) from error
 
 
 def export(path: Path, out: Path, *, trust: bool = False) -> None:
-    """Writes the settings and the agent of a run into one file, without replay and history.
+    """Write the settings and the agent of a run into one file, without replay and history.
 
     Args:
         path: the run folder or file.
@@ -51,12 +60,12 @@ def export(path: Path, out: Path, *, trust: bool = False) -> None:
     except OSError as error:
         raise UsageError(f"{out} cannot be written: {error.strerror}") from error
     policy = load(path, trust=trust)  # refuses what could not be loaded again
-    saved = _read(path)
+    saved = read_agent(path)
     run = saved["run"]
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         write_policy(out, saved["identity"], run["queries"], run["learner"])
-        remember(out, names_of_run(policy.settings.simulator, None))
+        remember(out, names_of_run(policy.settings.imports, None))
     except OSError as error:
         for folder in made:
             with contextlib.suppress(OSError):
@@ -64,18 +73,46 @@ def export(path: Path, out: Path, *, trust: bool = False) -> None:
         raise UsageError(f"{out} cannot be written: {error.strerror}") from error
 
 
-def _read(path: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class BestScore:
+    """A run's best screen score, and what led to it.
+
+    Attributes:
+        screen_score: as the run recorded it.
+        actions: one byte a frame.
+        simulator: that plays them, of the same stamp as the run's.
+    """
+
+    screen_score: float
+    actions: bytes
+    simulator: Any
+
+    def play(self) -> Iterator[tuple[float, np.ndarray]]:
+        """Yield the screen score and the screen after each frame, from the initial state."""
+        return self.simulator.replay(self.actions)
+
+
+def best_score(folder: Path, *, trust: bool = False) -> BestScore:
+    """Read the best screen score of a run folder; execute nothing that is in it.
+
+    Args:
+        folder: of the run.
+        trust: whether the user trusts the code that it names.
+    """
+    settings, _ = recorded(folder, trust=trust)
     try:
-        if path.is_file():
-            saved = state_file.read(path)
-        elif (path / AGENT).exists():
-            saved = state_file.read(path / AGENT)
-        else:
-            saved = Checkpoints(path / CHECKPOINT).newest(aside=False)
-    except (DamagedError, RunError) as error:
-        raise UsageError(f"{path} cannot be loaded: {error}") from error
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    if not isinstance(saved, dict) or not {"identity", "run"} <= saved.keys():
-        raise UsageError(f"{path} holds no trained agent: neither {AGENT} nor a checkpoint")
-    return saved
+        best = read_arrays(folder / BEST, ("screen_score", "actions"))
+        if not np.isfinite(best["screen_score"]).all() or best["actions"].ndim != 1:
+            raise ValueError("it holds no score, or no row of actions")
+        score, actions = float(best["screen_score"]), best["actions"].astype(np.uint8)
+    except FileNotFoundError as error:
+        raise UsageError(f"{folder} has no {BEST}: only Atari runs keep their actions") from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{folder / BEST} is damaged: {error}") from error
+    simulator = settings.simulator.make(settings.seed)
+    if len(actions) and actions.max() >= spaces.actions(simulator.action_space):
+        raise UsageError(f"{folder / BEST} is damaged: there is no action {actions.max()}")
+    stamp = (read_object(folder / CONFIG) or {}).get("simulator")
+    if simulator.stamp != stamp:
+        raise UsageError(f"{folder} was made with {stamp!r}, and this is {simulator.stamp!r}")
+    return BestScore(score, actions.tobytes(), simulator)

@@ -30,7 +30,7 @@ _LARGE, _SMALL = 48, 8
 
 
 def convolutions_for(height: int, width: int) -> Convolutions:
-    """Returns convolutions that suit the size of an image.
+    """Return convolutions that suit the size of an image.
 
     Large ones have the Atari torso, which looks at every fourth place. A grid of a few cells would
     vanish in it: its first layer looks at every one, and the others halve it until few are left.
@@ -57,14 +57,14 @@ class Torso(NamedTuple):
 
 
 def torso_width(height: int, width: int, layers: Convolutions = TORSO) -> int:
-    """Returns how many features convolutions give of images of a size."""
+    """Return how many features convolutions give of images of a size."""
     for layer in layers:
         height, width = -(-height // layer.stride), -(-width // layer.stride)
     return height * width * layers[-1].channels
 
 
 def init_torso(keys: jax.Array, channels: int, layers: Convolutions = TORSO) -> Torso:
-    """Draws the parameters: truncated normal kernels of variance 1 / fan-in, no biases.
+    """Draw the parameters: truncated normal kernels of variance 1 / fan-in, no biases.
 
     Args:
         keys: of the random numbers, one for each layer.
@@ -81,7 +81,7 @@ def init_torso(keys: jax.Array, channels: int, layers: Convolutions = TORSO) -> 
 
 
 def torso(params: Torso, images: jax.Array, layers: Convolutions = TORSO) -> jax.Array:
-    """Maps images [B, C, H, W] to features [B, D], all at least 0, a pixel's channels together."""
+    """Map images [B, C, H, W] to features [B, D], all at least 0, a pixel's channels together."""
     x = images
     for layer, kernel, bias in zip(layers, params.kernels, params.biases, strict=True):
         strides = (layer.stride, layer.stride)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import optax
 
 from uflp.networks.conv import TORSO, init_torso, torso, torso_width
-from uflp.networks.layers import Layers, init_layers, layers
+from uflp.networks.mlp import Layers, init_layers, layers
 
 CLIP = 5.0
 """Normalised observations lie within ± this."""
@@ -51,7 +51,7 @@ class Distillation(NamedTuple):
 def make_distillation(
     shape: tuple[int, ...], ids: int | None, width: int, learning_rate: float
 ) -> Distillation:
-    """Builds both networks: a torso, and an MLP of two layers.
+    """Build both networks: a torso, and an MLP of two layers.
 
     Args:
         shape: of an observation: [K, H, W] are K stacked images, any other shape is a vector.
@@ -103,7 +103,7 @@ def make_distillation(
 def _torso(
     shape: tuple[int, ...], ids: int | None, width: int
 ) -> tuple[Callable[[jax.Array], Any], Callable[[Any, jax.Array], jax.Array], int]:
-    """Returns how to draw a torso's parameters, the torso, and how many features it gives."""
+    """Return how to draw a torso's parameters, the torso, and how many features it gives."""
     if ids is not None:
         return lambda key: jax.random.normal(key, (ids, width)), _embedding, width
     if len(shape) == 3:

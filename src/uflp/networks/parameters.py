@@ -6,18 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from uflp.state import State, StateError, array
+from uflp.state import State, StateError, array, finite
 
 
 def saved_tree(tree: Any) -> State:
-    """Returns a pytree, such as a learner, as the list of its arrays."""
+    """Return a pytree, such as a learner, as the list of its arrays."""
     import jax
 
     return {"leaves": [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]}
 
 
 def loaded_tree(state: State, like: Any) -> Any:
-    """Returns the pytree that a state was made of, given another one of the same structure."""
+    """Return the pytree that a state was made of, given another one of the same structure.
+
+    Raises:
+        StateError: if it has another structure, or a number in it is not finite.
+    """
     import jax
 
     leaves, tree = jax.tree.flatten(like)
@@ -28,5 +32,9 @@ def loaded_tree(state: State, like: Any) -> Any:
     pairs = zip(state["leaves"], leaves, strict=True)
     # Copied by JAX: an update uses up the memory of what it is given.
     return jax.tree.unflatten(
-        tree, [jax.numpy.array(array(leaf, np.asarray(own), "a leaf")) for leaf, own in pairs]
+        tree,
+        [
+            jax.numpy.array(finite(array(leaf, np.asarray(own), "a leaf"), "a parameter"))
+            for leaf, own in pairs
+        ],
     )

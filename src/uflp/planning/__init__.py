@@ -5,15 +5,17 @@ from uflp.planning.demonstrations import DemonstrationRecorder, Demonstrations
 from uflp.planning.history import History, HistoryLike
 from uflp.planning.lineage import Lineage
 from uflp.planning.observers import Observer, Observers
-from uflp.planning.planner import LocalPlanner
+from uflp.planning.planner import ByNovelty, EveryKth, LocalPlanner, SaveSchedule
 from uflp.planning.rollout import Rollout, SimulatorFailedError
 from uflp.planning.rules import RULES, Rule, Sources, Start
 
 __all__ = [
     "RULES",
     "Actor",
+    "ByNovelty",
     "DemonstrationRecorder",
     "Demonstrations",
+    "EveryKth",
     "History",
     "HistoryLike",
     "Lineage",
@@ -22,6 +24,7 @@ __all__ = [
     "Observers",
     "Rollout",
     "Rule",
+    "SaveSchedule",
     "SimulatorFailedError",
     "Sources",
     "Start",

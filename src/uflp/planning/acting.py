@@ -9,7 +9,7 @@ import numpy as np
 
 from uflp import masks
 from uflp.randomness import Randomness
-from uflp.state import State, StateError, number
+from uflp.state import State, StateError, number, number_or_none
 from uflp.uncertainty.base import Predict, Uncertainty
 
 Values = Callable[[Any, int], np.ndarray]
@@ -32,7 +32,7 @@ class Actor:
         bonus_scale: float = 0.0,
         repeat_probability: float = 0.0,
     ):
-        """Makes an actor.
+        """Make an actor.
 
         Args:
             values: of one observation.
@@ -58,12 +58,12 @@ class Actor:
         self._last: int | None = None
 
     def begin_rollout(self, rng: np.random.Generator) -> None:
-        """Draws the ensemble member that acts throughout the coming rollout."""
+        """Draw the ensemble member that acts throughout the coming rollout."""
         self._member = int(rng.integers(self._members)) if self._members > 1 else 0
         self._last = None
 
     def act(self, observation: Any, key: Any, query: int, mask: np.ndarray | None = None) -> int:
-        """Returns an action for an observation, its uncertainty key and its mask."""
+        """Return an action for an observation, its uncertainty key and its mask."""
         if self._epsilon:
             rng = self._randomness.at("act", query)
             if rng.random() < self._epsilon:
@@ -81,13 +81,13 @@ class Actor:
         return self._last
 
     def state(self) -> State:
-        """Returns the member that acts, and the last random action."""
+        """Return the member that acts, and the last random action."""
         return {"member": self._member, "last": self._last}
 
     def load(self, state: State) -> None:
-        """Takes the member that acts, and the last random action."""
+        """Take the member that acts, and the last random action."""
         self._member = number(state, "member")
-        self._last = None if state["last"] is None else number(state, "last")
+        self._last = number_or_none(state, "last", self._actions - 1)
         if self._member >= self._members:
             raise StateError(f"there is no member {self._member}")
 

@@ -35,23 +35,23 @@ class Demonstrations:
         self._episodes: list[tuple[int, list[int]]] = []
 
     def __len__(self) -> int:
-        """Returns how many episodes there are."""
+        """Return how many episodes there are."""
         return len(self._episodes)
 
     def add(self, seed: int, actions: list[int]) -> None:
-        """Adds an episode."""
+        """Add an episode."""
         self._episodes.append((seed, actions))
 
     def seed(self, number: int) -> int:
-        """Returns the seed of the reset that an episode began with."""
+        """Return the seed of the reset that an episode began with."""
         return self._episodes[number][0]
 
     def actions(self, number: int) -> list[int]:
-        """Returns what was done in an episode."""
+        """Return what was done in an episode."""
         return self._episodes[number][1]
 
     def state(self) -> State:
-        """Returns all episodes as arrays."""
+        """Return all episodes as arrays."""
         actions = [action for _, played in self._episodes for action in played]
         return {
             "seeds": np.array([seed for seed, _ in self._episodes], np.int64),
@@ -60,7 +60,7 @@ class Demonstrations:
         }
 
     def load(self, state: State) -> None:
-        """Takes such arrays."""
+        """Take such arrays."""
         seeds, lengths, actions = (state[name] for name in _COLUMNS)
         for column in (seeds, lengths, actions):
             if column.ndim != 1 or column.dtype.kind not in "iu" or (column < 0).any():
@@ -74,7 +74,7 @@ class Demonstrations:
         ]
 
     def read(self, path: Path, simulator: Simulator) -> None:
-        """Takes the episodes of a file, if they were played in an equal simulator."""
+        """Take the episodes of a file, if they were played in an equal simulator."""
         try:
             arrays = read_arrays(path, ("simulator", *_COLUMNS))
             stamp = str(arrays["simulator"])
@@ -96,10 +96,10 @@ class Demonstrations:
             raise UsageError(f"{path} has an action {largest}, and there is none here")
 
     def write(self, path: Path, stamp: str) -> None:
-        """Writes a file, in one piece, of episodes played in a simulator with this stamp."""
+        """Write a file, in one piece, of episodes played in a simulator with this stamp."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(path) as temporary, temporary.open("wb") as file:
+            with replacing(path) as file:
                 np.savez_compressed(file, simulator=np.array(stamp), **self.state())
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}") from error
@@ -151,13 +151,13 @@ class DemonstrationRecorder(gymnasium.Wrapper[Any, Any, Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begins an episode."""
+        """Begin an episode."""
         self._seed = int(np.random.default_rng().integers(2**32)) if seed is None else seed
         self._actions = []
         return super().reset(seed=self._seed, options=options)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Takes an action, and writes it down."""
+        """Take an action, and write it down."""
         result = super().step(action)
         if not self._actions and self._seed is not None:
             self.demonstrations.add(self._seed, self._actions)
@@ -170,5 +170,5 @@ class DemonstrationRecorder(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self._simulator.mask
 
     def write(self, path: str | Path) -> None:
-        """Writes all episodes into a file."""
+        """Write all episodes into a file."""
         self.demonstrations.write(Path(path), self._simulator.stamp)

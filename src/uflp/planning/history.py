@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from uflp.simulators.base import Simulator
-from uflp.state import Block, Rows, State, StateError, number, spans
+from uflp.state import Block, Rows, State, StateError, finite, number, spans, whole_numbers
 from uflp.types import Snapshot, UsageError
 from uflp.uncertainty.base import Uncertainty
 
@@ -78,7 +78,7 @@ class History:
         nbytes: int | None = None,
         portable: bool = True,
     ):
-        """Makes an empty history.
+        """Make an empty history.
 
         Args:
             simulator: stamp of the snapshots.
@@ -131,7 +131,7 @@ class History:
         return self._store.nbytes(self.oldest, self.newest, self._rows)
 
     def add(self, snapshot: Snapshot, key: object, mask: np.ndarray | None = None) -> int:
-        """Adds a snapshot, evicting the oldest if there is no room; returns its number.
+        """Add a snapshot, evicting the oldest if there is no room; return its number.
 
         Args:
             snapshot: of a state.
@@ -153,39 +153,39 @@ class History:
         return self.newest
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
-        """Draws entry numbers uniformly with replacement."""
+        """Draw entry numbers uniformly with replacement."""
         return rng.integers(self.oldest, self.newest + 1, size)
 
     def live(self) -> np.ndarray:
-        """Returns the numbers of all entries, oldest first."""
+        """Return the numbers of all entries, oldest first."""
         return np.arange(self.oldest, self.newest + 1)
 
     def keys(self, entries: np.ndarray) -> np.ndarray:
-        """Returns the keys of live entries."""
+        """Return the keys of live entries."""
         if self._keeps_keys:
             return self._keys[entries % self._rows]
         assert self._read_key is not None, "this history neither keeps keys nor reads them"
         return np.stack([self._read_key(self._snapshot(entry)) for entry in entries.tolist()])
 
     def masks(self, entries: np.ndarray) -> np.ndarray | None:
-        """Returns which actions live entries allow, bool [B, A], or None if all always are."""
+        """Return which actions live entries allow, bool [B, A], or None if all always are."""
         if not self.masked:
             return None
         bits = self._masks[entries % self._rows]
         return np.unpackbits(bits, axis=1, count=self.masked).astype(bool)
 
     def screen_scores(self, entries: np.ndarray) -> np.ndarray:
-        """Returns the screen scores of live entries."""
+        """Return the screen scores of live entries."""
         return self._scores[entries % self._rows]
 
     def fetch(self, entry: int) -> Snapshot | None:
-        """Returns an entry's snapshot, or None if it has been evicted."""
+        """Return an entry's snapshot, or None if it has been evicted."""
         if not self.oldest <= entry <= self.newest:
             return None
         return self._snapshot(entry)
 
     def state(self) -> State:
-        """Returns the entries, and where the data of the oldest one begins."""
+        """Return the entries, and where the data of the oldest one begins."""
         start = self._store.start(self.oldest % self._rows) if len(self) else 0
         return {
             "start": start,
@@ -193,7 +193,7 @@ class History:
         }
 
     def load(self, state: State) -> None:
-        """Takes the entries of an equal history: they are added again, to the same places."""
+        """Take the entries of an equal history: they are added again, to the same places."""
         rows: Rows = state["rows"]
         self.oldest, self.newest = rows.first, rows.first - 1
         self._store.begin(number(state, "start"))
@@ -242,7 +242,7 @@ def history_of(
     nbytes: int | None = None,
     key_of: Callable[[Any], Any] | None = None,
 ) -> History:
-    """Makes an empty history.
+    """Make an empty history.
 
     Args:
         simulator: whose snapshots it holds.
@@ -272,11 +272,15 @@ def history_of(
 def saved_entries(
     state: State,
 ) -> Iterator[tuple[int, bytes, float, np.ndarray, np.ndarray | None]]:
-    """Yields number, data, screen score, key and packed mask of each entry in a history's state."""
+    """Yield number, data, screen score, key and packed mask of each entry in a history's state."""
     rows: Rows = state["rows"]
     for first, stop, columns in rows.blocks(rows.first):
         data = columns["data"].tobytes()
-        ends = np.cumsum(columns["sizes"]).tolist()
+        ends = np.cumsum(whole_numbers(columns, "sizes", most=len(data))).tolist()
+        held = [name for name in ("sizes", "scores", "keys", "masks") if name in columns]
+        if any(len(columns[name]) != stop - first for name in held) or ends[-1] != len(data):
+            raise StateError("the entries of the history are incomplete")
+        finite(columns["scores"], "scores")
         for entry in range(max(rows.first, first), stop):
             row = entry - first
             begin = ends[row - 1] if row else 0
@@ -289,25 +293,25 @@ class Store(Protocol):
     """Where the data of snapshots lies; rows are places in the history's ring."""
 
     def put(self, data: Any, row: int, oldest: int, newest: int, rows: int) -> int:
-        """Stores data at a row and returns the number of the oldest entry that still has room."""
+        """Store data at a row and return the number of the oldest entry that still has room."""
 
     def get(self, row: int) -> Any:
-        """Returns the data at a row."""
+        """Return the data at a row."""
 
     def gather(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the sizes of the data at some rows, and all of it end to end, as bytes."""
+        """Return the sizes of the data at some rows, and all of it end to end, as bytes."""
 
     def grow(self, live: np.ndarray, old: int, new: int) -> None:
-        """Moves the live entries from a ring of `old` rows to one of `new` rows."""
+        """Move the live entries from a ring of `old` rows to one of `new` rows."""
 
     def nbytes(self, oldest: int, newest: int, rows: int) -> int:
-        """Returns the bytes of the entries from `oldest` to `newest`."""
+        """Return the bytes of the entries from `oldest` to `newest`."""
 
     def start(self, row: int) -> int:
-        """Returns where the data at a row begins, if that matters."""
+        """Return where the data at a row begins, if that matters."""
 
     def begin(self, start: int) -> None:
-        """Lets the first data that is put begin there."""
+        """Let the first data that is put begin there."""
 
 
 class FixedWidth:
@@ -318,7 +322,7 @@ class FixedWidth:
         self._data = bytearray()
 
     def put(self, data: bytes, row: int, oldest: int, newest: int, rows: int) -> int:
-        """Stores data at a row; returns the number of the oldest entry that still has room."""
+        """Store data at a row; return the number of the oldest entry that still has room."""
         if len(data) != self._width:
             raise ValueError(f"a snapshot has {len(data)} bytes where {self._width} were promised")
         if not self._data:
@@ -327,29 +331,29 @@ class FixedWidth:
         return oldest
 
     def get(self, row: int) -> bytes:
-        """Returns the data at a row."""
+        """Return the data at a row."""
         return bytes(self._data[row * self._width : (row + 1) * self._width])
 
     def gather(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the sizes of the data at some rows, and all of it end to end, as bytes."""
+        """Return the sizes of the data at some rows, and all of it end to end, as bytes."""
         table = np.frombuffer(self._data, np.uint8).reshape(-1, self._width)
         return np.full(len(rows), self._width), table[rows].ravel()
 
     def grow(self, live: np.ndarray, old: int, new: int) -> None:
-        """Moves the live entries from a ring of `old` rows to one of `new` rows."""
+        """Move the live entries from a ring of `old` rows to one of `new` rows."""
         rows = np.frombuffer(self._data, np.uint8).reshape(old, self._width)
         self._data = bytearray(rehoused(rows, live, old, new).data)
 
     def nbytes(self, oldest: int, newest: int, rows: int) -> int:
-        """Returns the bytes of the entries from `oldest` to `newest`."""
+        """Return the bytes of the entries from `oldest` to `newest`."""
         return (newest - oldest + 1) * self._width
 
     def start(self, row: int) -> int:
-        """Returns where the data at a row begins, if that matters."""
+        """Return where the data at a row begins, if that matters."""
         return 0
 
     def begin(self, start: int) -> None:
-        """Lets the first data that is put begin there."""
+        """Let the first data that is put begin there."""
         pass
 
 
@@ -367,7 +371,7 @@ class Ring:
         self._head = 0
 
     def put(self, data: bytes, row: int, oldest: int, newest: int, rows: int) -> int:
-        """Stores data at a row; returns the number of the oldest entry that still has room."""
+        """Store data at a row; return the number of the oldest entry that still has room."""
         if len(self._start) != rows:
             self._start, self._size = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
         if len(data) > len(self._data):
@@ -389,31 +393,31 @@ class Ring:
         return oldest
 
     def get(self, row: int) -> bytes:
-        """Returns the data at a row."""
+        """Return the data at a row."""
         start = int(self._start[row])
         return bytes(self._data[start : start + int(self._size[row])])
 
     def gather(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the sizes of the data at some rows, and all of it end to end, as bytes."""
+        """Return the sizes of the data at some rows, and all of it end to end, as bytes."""
         data = b"".join(map(self.get, rows.tolist()))
         return self._size[rows], np.frombuffer(data, np.uint8)
 
     def grow(self, live: np.ndarray, old: int, new: int) -> None:
-        """Moves the live entries from a ring of `old` rows to one of `new` rows."""
+        """Move the live entries from a ring of `old` rows to one of `new` rows."""
         self._start = rehoused(self._start, live, old, new)
         self._size = rehoused(self._size, live, old, new)
 
     def nbytes(self, oldest: int, newest: int, rows: int) -> int:
-        """Returns the bytes of the entries from `oldest` to `newest`."""
+        """Return the bytes of the entries from `oldest` to `newest`."""
         return int(self._size[np.arange(oldest, newest + 1) % rows].sum()) if newest >= 0 else 0
 
     def start(self, row: int) -> int:
-        """Returns where the data at a row begins, if that matters."""
+        """Return where the data at a row begins, if that matters."""
         # Without a budget nothing is evicted for want of bytes: any place does.
         return 0 if self._budget is None else int(self._start[row])
 
     def begin(self, start: int) -> None:
-        """Lets the first data that is put begin there."""
+        """Let the first data that is put begin there."""
         self._head = start
 
     def _overlaps(self, start: int, size: int, row: int) -> bool:
@@ -423,7 +427,7 @@ class Ring:
         return skipped or (start < first + int(self._size[row]) and first < start + size)
 
     def _double(self, oldest: int, newest: int, rows: int) -> None:
-        """Lays the live entries end to end in a ring of twice the size."""
+        """Lay the live entries end to end in a ring of twice the size."""
         larger = bytearray(2 * len(self._data))
         head = 0
         for entry in range(oldest, newest + 1):
@@ -442,40 +446,40 @@ class Objects:
         self._data: list[Any] = []
 
     def put(self, data: Any, row: int, oldest: int, newest: int, rows: int) -> int:
-        """Stores data at a row; returns the number of the oldest entry that still has room."""
+        """Store data at a row; return the number of the oldest entry that still has room."""
         self._data += [None] * (rows - len(self._data))
         self._data[row] = data
         return oldest
 
     def get(self, row: int) -> Any:
-        """Returns the data at a row."""
+        """Return the data at a row."""
         return self._data[row]
 
     def gather(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the sizes of the data at some rows, and all of it end to end, as bytes."""
+        """Return the sizes of the data at some rows, and all of it end to end, as bytes."""
         raise TypeError("objects of a process cannot leave it")
 
     def grow(self, live: np.ndarray, old: int, new: int) -> None:
-        """Moves the live entries from a ring of `old` rows to one of `new` rows."""
+        """Move the live entries from a ring of `old` rows to one of `new` rows."""
         larger = [None] * new
         for entry in live:
             larger[entry % new] = self._data[entry % old]
         self._data = larger
 
     def nbytes(self, oldest: int, newest: int, rows: int) -> int:
-        """Returns the bytes of the entries from `oldest` to `newest`."""
+        """Return the bytes of the entries from `oldest` to `newest`."""
         return 0
 
     def start(self, row: int) -> int:
-        """Returns where the data at a row begins, if that matters."""
+        """Return where the data at a row begins, if that matters."""
         return 0
 
     def begin(self, start: int) -> None:
-        """Lets the first data that is put begin there."""
+        """Let the first data that is put begin there."""
 
 
 def rehoused(array: np.ndarray, live: np.ndarray, old: int, new: int) -> np.ndarray:
-    """Copies the rows of live entries from a ring of `old` rows into one of `new` rows."""
+    """Copy the rows of live entries from a ring of `old` rows into one of `new` rows."""
     larger = np.zeros((new, *array.shape[1:]), array.dtype)
     larger[live % new] = array[live % old]
     return larger

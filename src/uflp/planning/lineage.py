@@ -17,7 +17,7 @@ from uflp.planning.history import History
 from uflp.planning.observers import Observer
 from uflp.planning.rules.base import Start
 from uflp.simulators.base import Simulator
-from uflp.state import State, StateError, number
+from uflp.state import State, StateError, number, real, whole_numbers
 from uflp.types import Transition
 
 
@@ -58,27 +58,27 @@ class Lineage:
         self._places: dict[int, Place] = {}
 
     def __len__(self) -> int:
-        """Returns how many snapshots have their lineage here."""
+        """Return how many snapshots have their lineage here."""
         return len(self._of)
 
     def knows(self, actor: int) -> bool:
-        """Returns whether an actor has said where it began."""
+        """Return whether an actor has said where it began."""
         return actor in self._places
 
     def segment(self, entry: int) -> Segment:
-        """Returns what leads to an entry."""
+        """Return what leads to an entry."""
         return self._of[entry]
 
     def begin(self, entry: int | None, actor: int = 0) -> None:
-        """Goes to an entry of the history, or to the initial state."""
+        """Go to an entry of the history, or to the initial state."""
         self._places[actor] = Place(Segment(None, b"") if entry is None else self._of[entry])
 
     def adopt(self, segment: Segment) -> None:
-        """Goes to a state that another history knew the way to."""
+        """Go to a state that another history knew the way to."""
         self._places[0] = Place(segment)
 
     def stepped(self, executed: bytes, score: float, actor: int = 0) -> None:
-        """Takes note of the actions of a step's frames, and of the screen score after it."""
+        """Take note of the actions of a step's frames, and of the screen score after it."""
         place = self._places[actor]
         place.since += executed
         if score > self.best_score:
@@ -86,7 +86,7 @@ class Lineage:
             self._best = Segment(place.last, bytes(place.since))
 
     def added(self, entry: int, oldest: int, actor: int = 0) -> None:
-        """Learns that the present state is a new entry of a history, and which is its oldest."""
+        """Learn that the present state is a new entry of a history, and which is its oldest."""
         place = self._places[actor]
         if place.since:
             place.last = Segment(place.last, bytes(place.since))
@@ -97,7 +97,7 @@ class Lineage:
             self._oldest += 1
 
     def state(self) -> State:
-        """Returns all segments, each after the one before it, and which of them are of what."""
+        """Return all segments, each after the one before it, and which of them are of what."""
         lasts = [place.last for place in self._places.values()]
         ends = [self._best, *lasts, *self._of.values()]
         segments, places = _ordered(ends)
@@ -113,25 +113,33 @@ class Lineage:
         }
 
     def load(self, state: State) -> None:
-        """Takes the segments again."""
+        """Take the segments again."""
         segments: list[Segment] = []
         start = 0
-        for place, size in zip(state["before"].tolist(), state["sizes"].tolist(), strict=True):
-            if not -1 <= place < len(segments):
+        sizes, actions = whole_numbers(state, "sizes"), state["actions"]
+        if type(actions) is not bytes or sum(sizes) != len(actions):
+            raise StateError("the segments of actions have other lengths")
+        for place, size in zip(whole_numbers(state, "before", least=-1), sizes, strict=True):
+            if not place < len(segments):
                 raise StateError("a segment of actions comes before its own beginning")
             before = None if place < 0 else segments[place]
-            segments.append(Segment(before, state["actions"][start : start + size]))
+            segments.append(Segment(before, actions[start : start + size]))
             start += size
         actors = state["actors"]
-        self._best, *ends = (segments[place] for place in state["ends"].tolist())
-        self.best_score = float(state["best_score"])
+        if not all(type(actor) is int for actor in actors):
+            raise StateError("an actor has no number")
+        if not all(type(since) is bytes for since in state["since"]):
+            raise StateError("actions are bytes")
+        places_of = whole_numbers(state, "ends", most=len(segments) - 1)
+        self._best, *ends = (segments[place] for place in places_of)
+        self.best_score = real(state, "best_score")
         self._oldest = number(state, "oldest")
         self._of = dict(enumerate(ends[len(actors) :], start=self._oldest))
         places = [Place(*place) for place in zip(ends, state["since"], strict=False)]
         self._places = dict(zip(actors, places, strict=True))
 
     def best_actions(self) -> bytes:
-        """Returns the action of every frame from the initial state to the best screen score."""
+        """Return the action of every frame from the initial state to the best screen score."""
         segments = []
         segment: Segment | None = self._best
         while segment is not None:
@@ -163,7 +171,7 @@ class LineageObserver(Observer):
 
 
 def _ordered(ends: Iterable[Segment]) -> tuple[list[Segment], dict[int, int]]:
-    """Returns all segments that lead to some, the earlier ones first, and places by identity.
+    """Return all segments that lead to some, the earlier ones first, and places by identity.
 
     The place of what is before the first segment, None, is -1.
     """

@@ -8,14 +8,14 @@ It is the choice inside Algorithm 2 of the paper, the only implementation of it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from uflp.planning.history import HistoryLike
 from uflp.planning.observers import Observers
 from uflp.planning.rules.base import Rule, Start
-from uflp.state import State, number
+from uflp.state import State, StateError, Stateful, array, number, number_or_none, whole_numbers
 from uflp.types import RunError, Snapshot, Transition
 from uflp.uncertainty.base import Predict, Uncertainty
 
@@ -41,7 +41,7 @@ class LocalPlanner:
         uncertainty: Uncertainty | None,
         rule: Rule | None,
         p_init: float,
-        checkpoint_period: int | None = 1,
+        schedule: SaveSchedule | None = None,
         rollout_limit: int | None = None,
         restart_limit: int | None = None,
         key_of: Callable[[Any], Any] | None = None,
@@ -56,8 +56,7 @@ class LocalPlanner:
             uncertainty: what observes every query.
             rule: what chooses a snapshot, given with the history.
             p_init: probability that a rollout begins at the initial-state distribution.
-            checkpoint_period: a state is saved every so many queries of a rollout. None saves
-                those 1, 4, 16, 64, … queries after its beginning.
+            schedule: decides which states are saved; None saves all of them.
             rollout_limit: queries after which a rollout is truncated.
             restart_limit: queries after which one that began with a restart is, if that is sooner.
             key_of: gives the key of an observation; None lets the uncertainty do it.
@@ -72,7 +71,7 @@ class LocalPlanner:
         self.length = 0
         self.failures = 0
         self._p_init = p_init
-        self._period = checkpoint_period
+        self._schedule = EveryKth() if schedule is None else schedule
         self._rollout_limit = rollout_limit
         limits = [limit for limit in (rollout_limit, restart_limit) if limit is not None]
         self._restart_limit = min(limits, default=None)
@@ -84,7 +83,6 @@ class LocalPlanner:
         self._intrinsic_scale = intrinsic_scale
         self._saved = (observers or Observers()).saved
         self._limit: int | None = None
-        self._next_save = 0
         self._entries: list[int] = []  # Those that the present rollout has added.
         self._unvisited: int | None = None  # The last of them, until a query is made there.
 
@@ -121,15 +119,20 @@ class LocalPlanner:
             mask: which actions s0 allows.
             save: saves the simulator, which is in s0.
         """
+        self.begin(start, observation)
+        self.add(mask, save)
+
+    def begin(self, start: Start, observation: Any) -> None:
+        """Begin a rollout for a client that adds s0 itself."""
         self.length = 0
         self._limit = self._rollout_limit if start.snapshot is None else self._restart_limit
         if start.script is not None:
             self._limit = len(start.script)
-        self._next_save = self._period or 1
         self._entries = []
         self._unvisited = None
         self.key = self.key_of(observation)
-        self.add(mask, save)
+        if self.history is not None:
+            self._schedule.began(observation, self.key)
 
     def visited(self, action: int) -> float:
         """Count the query (s, a) in the present state.
@@ -158,15 +161,19 @@ class LocalPlanner:
             final: whether the simulator has ended the episode; then there is nothing to save. A
                 rollout that is truncated by a limit ends in a state that one can go on from.
         """
+        if self.moved(transition, final=final):
+            self.add(transition.next_mask, save)
+
+    def moved(self, transition: Transition, *, final: bool) -> bool:
+        """Go to the state that a query led to; return whether the client is to add it."""
         if self._unvisited is not None:
             self._tell_left(self._unvisited, transition)
             self._unvisited = None
         if final:
-            return
-        self.key = self.key_of(transition.next_observation)
-        if self.length == self._next_save:
-            self._next_save = self._save_after(self.length)
-            self.add(transition.next_mask, save)
+            return False
+        observation = transition.next_observation
+        self.key = self.key_of(observation)
+        return self.history is not None and self._schedule.due(self.length, observation, self.key)
 
     def ended(self, screen_score: float) -> None:
         """End the rollout; the rule is told which live entries it added, and its score."""
@@ -209,21 +216,23 @@ class LocalPlanner:
             # Those who resume have looked into it: all patience is there again.
             "failures": min(1, self.failures),
         }
-        return {**parts, "planner": rollout}
+        scheduled = self._schedule.state()
+        return {**parts, **({"schedule": scheduled} if scheduled else {}), "planner": rollout}
 
     def load(self, state: State) -> None:
         """Take such a state of an equal planner; `resume` follows if a rollout is under way."""
         for name, part in self._parts().items():
             part.load(state[name])
+        if "schedule" in state:
+            self._schedule.load(state["schedule"])
         rollout = state["planner"] if "planner" in state else self._of_version_0_1_0(state)
         self.length = number(rollout, "length")
         self.failures = number(rollout, "failures")
-        self._limit = rollout["limit"]
-        self._entries = rollout["entries"].tolist()
-        self._unvisited = rollout["unvisited"]
-        self._next_save = self._period or 1
-        while self._next_save <= self.length:
-            self._next_save = self._save_after(self._next_save)
+        self._limit = number_or_none(rollout, "limit")
+        self._entries = whole_numbers(rollout, "entries")
+        self._unvisited = number_or_none(rollout, "unvisited")
+        if self._limit == 0:
+            raise StateError("a rollout with a limit of 0 queries is none")
 
     def resume(self, observation: Any) -> None:
         """Go to the state that a loaded rollout is in."""
@@ -232,7 +241,9 @@ class LocalPlanner:
     def _of_version_0_1_0(self, state: State) -> State:
         """Return what checkpoints of version 0.1.0 hold of a rollout, which numbers its entries."""
         rollout = state["rollout"]
-        length, period = number(rollout, "length"), self._period or 1
+        length = number(rollout, "length")
+        # Only the training loop has such checkpoints, and it saves every k-th state.
+        period = self._schedule.period if isinstance(self._schedule, EveryKth) else 1
         # Runs of before there was a restart limit have none, and it makes no difference to them.
         restarted = rollout.get("restarted", False)
         entries = np.empty(0, np.int64)
@@ -252,10 +263,6 @@ class LocalPlanner:
         parts = {"uncertainty": self.uncertainty, "history": self.history, "rule": self.rule}
         return {name: part for name, part in parts.items() if part is not None}
 
-    def _save_after(self, length: int) -> int:
-        """Return after how many queries the next state is saved, if one is after `length`."""
-        return length + self._period if self._period is not None else 4 * length
-
     def _tell_left(self, entry: int, transition: Transition) -> None:
         """Tell the rule of the first query in the state of an entry, if it is still there."""
         if self.rule is not None and self.history is not None and entry >= self.history.oldest:
@@ -266,6 +273,121 @@ class LocalPlanner:
         assert self.uncertainty is not None and self._predict is not None
         score = self.uncertainty.score(np.asarray(self.key)[None], self._predict)[0]
         return float(score[action] if score.ndim else score)
+
+
+class SaveSchedule(Stateful, Protocol):
+    """Decide which states are saved. The first state of a rollout always is."""
+
+    def began(self, observation: Any, key: Any) -> None:
+        """Note the first state of a rollout."""
+
+    def due(self, length: int, observation: Any, key: Any) -> bool:
+        """Return whether to save the state that a query led to.
+
+        Args:
+            length: queries of the rollout so far, this one included.
+            observation: of the state.
+            key: of the state, as the planner's uncertainty knows it.
+        """
+
+
+class EveryKth:
+    """Save a state every `period` queries, counted anew in each rollout."""
+
+    def __init__(self, period: int = 1):
+        self.period = period
+
+    def began(self, observation: Any, key: Any) -> None:
+        """Note nothing."""
+
+    def due(self, length: int, observation: Any, key: Any) -> bool:
+        """Return whether the rollout has a multiple of `period` queries."""
+        return length % self.period == 0
+
+    def state(self) -> State:
+        """Return nothing: the length of the rollout decides alone."""
+        return {}
+
+    def load(self, state: State) -> None:
+        """Take nothing."""
+
+
+class Cells(Stateful, Protocol):
+    """Number the cells that observations lie in, as `uflp.uncertainty.Counts` does."""
+
+    def key_of(self, observation: Any, /) -> int:
+        """Return the number of an observation's cell."""
+
+
+class ByNovelty:
+    """Save a state when its cell is reached for the 1st, 2nd, 4th, 8th, … time.
+
+    New cells are always saved, known ones ever more rarely: n arrivals in a cell cost about log₂ n
+    saves. Where observations say little, every `at_least_every`-th state of a rollout is saved too.
+    Arrivals decide and no clock does, so equal seeds save equal states. Several planners may share
+    one schedule; then a cell is new once for all of them.
+    """
+
+    def __init__(
+        self,
+        cells: Cells | None = None,
+        *,
+        flatten: Callable[[Any], Any] | None = None,
+        at_least_every: int = 64,
+    ):
+        """Make a schedule that has seen nothing.
+
+        Args:
+            cells: numbers the cells; None takes the planner's keys, which must be numbers then.
+            flatten: what turns an observation into one that `cells` takes; None changes nothing.
+            at_least_every: queries of a rollout after which a state is saved in any case.
+        """
+        self._cells = cells
+        self._flatten = flatten
+        self._at_least_every = at_least_every
+        self._arrivals: dict[int, int] = {}
+
+    @property
+    def reached(self) -> int:
+        """Different cells that were reached."""
+        return len(self._arrivals)
+
+    def began(self, observation: Any, key: Any) -> None:
+        """Count an arrival."""
+        self._arrive(observation, key)
+
+    def due(self, length: int, observation: Any, key: Any) -> bool:
+        """Count an arrival; return whether the count is a power of two, or the time has come."""
+        arrivals = self._arrive(observation, key)
+        return arrivals & (arrivals - 1) == 0 or length % self._at_least_every == 0
+
+    def state(self) -> State:
+        """Return the arrivals of each cell."""
+        count = len(self._arrivals)
+        return {
+            "keys": np.fromiter(self._arrivals.keys(), np.int64, count),
+            "arrivals": np.fromiter(self._arrivals.values(), np.int64, count),
+            "cells": None if self._cells is None else self._cells.state(),
+        }
+
+    def load(self, state: State) -> None:
+        """Take the arrivals of an equal schedule."""
+        like = np.empty(len(state["keys"]), np.int64)
+        keys = array(state["keys"], like, "keys")
+        arrivals = array(state["arrivals"], like, "arrivals")
+        if (self._cells is None) != (state["cells"] is None):
+            raise StateError("the cells of the save schedule are of another kind")
+        if self._cells is not None:
+            self._cells.load(state["cells"])
+        self._arrivals = dict(zip(keys.tolist(), arrivals.tolist(), strict=True))
+
+    def _arrive(self, observation: Any, key: Any) -> int:
+        if self._cells is not None:
+            seen = observation if self._flatten is None else self._flatten(observation)
+            key = self._cells.key_of(seen)
+        cell = int(key)
+        arrivals = self._arrivals[cell] = self._arrivals.get(cell, 0) + 1
+        return arrivals
 
 
 def _no_key(observation: Any) -> int:

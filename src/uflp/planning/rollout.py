@@ -6,19 +6,25 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
+from uflp import spaces
 from uflp.planning.acting import Actor
 from uflp.planning.observers import Observers
 from uflp.planning.planner import LocalPlanner
 from uflp.planning.rules.base import Start
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
-from uflp.state import State, number
+from uflp.state import State, StateError, flag, number, real, whole_numbers
 from uflp.types import RunError, Snapshot, Transition
 
 T = TypeVar("T")
 
-_PATIENCE = 10
+PATIENCE = 10
 """Rollouts in a row that a simulator may fail in before the run gives up."""
+
+FAILURES = (Exception, SystemExit)
+"""What a simulator may raise: one that calls `sys.exit` fails, and does not end the run."""
 
 
 class SimulatorFailedError(RunError):
@@ -34,6 +40,8 @@ class Rollout:
         queries: steps of the simulator so far.
         rollouts: rollouts begun so far.
         restarts: how many of them began from a snapshot.
+        abandoned: whether somebody ended the process within a call of the simulator; the rollout is
+            over then, as after a failure.
     """
 
     def __init__(
@@ -58,6 +66,7 @@ class Rollout:
         self.queries = 0
         self.rollouts = 0
         self.restarts = 0
+        self.abandoned = False
         self._simulator = simulator
         self._actor = actor
         self._planner = planner
@@ -150,15 +159,23 @@ class Rollout:
 
     def load(self, state: State) -> None:
         """Go to where a rollout was, noise included, once the planner has its state."""
-        if state["snapshot"] is not None:
-            self._simulator.restore(Snapshot(*state["snapshot"]), randomness="exact")
+        self.over = flag(state, "over")
+        if not self.over:
+            stamp, data, score = state["snapshot"]
+            snapshot = Snapshot(stamp, data, real({"screen_score": score}, "screen_score"))
+            self._simulator.restore(snapshot, randomness="exact")
         self._simulator.load_logs(state["logs"])
         self.observation = state["observation"]
+        if not self.over:
+            wrong = spaces.outside(self._simulator.observation_space, self.observation)
+            if wrong:
+                raise StateError(f"the observation {wrong}")
         self._actor.load(state["actor"])
         # Version 0.1.0 kept a0 alone.
         first = [] if state.get("action") is None else [state["action"]]
-        self._given = deque(state.get("given", first))
-        self.over = state["over"]
+        actions = spaces.actions(self._simulator.action_space)
+        given = {"given": np.array(state.get("given", first), np.int64)}
+        self._given = deque(whole_numbers(given, "given", most=actions - 1))
         self.rollouts = number(state, "rollouts")
         self.restarts = number(state, "restarts")
         if not self.over:
@@ -171,20 +188,27 @@ class Rollout:
         """Ask the simulator, and tell its errors from ours."""
         try:
             return question()
-        except Exception as error:
+        except FAILURES as error:
             raise _FailedError from error
+        except BaseException:
+            self.abandoned = True
+            self._forget()
+            raise
 
     def _drop(self, failure: _FailedError) -> None:
         """End a rollout that the simulator failed in; give up if that goes on."""
-        self.over = True
-        self._planner.failed()
-        for failed in self._observers.failed:
-            failed()
-        if self._planner.failures > _PATIENCE:
+        self._forget()
+        if self._planner.failures > PATIENCE:
             raise SimulatorFailedError(
                 f"the simulator failed in {self._planner.failures} rollouts in a row, last at "
                 f"query {self.queries} with {failure.__cause__!r}"
             ) from failure.__cause__
+
+    def _forget(self) -> None:
+        self.over = True
+        self._planner.failed()
+        for failed in self._observers.failed:
+            failed()
 
 
 class _FailedError(Exception):

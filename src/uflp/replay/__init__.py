@@ -1,7 +1,7 @@
 """The replay: the transitions that an agent learns from, and how they come to be rows of it."""
 
 from uflp.replay.accumulators import Accumulator, MonteCarlo, NoAccumulator, NStep, Value
-from uflp.replay.frames import FrameReplay
+from uflp.replay.frames import FrameReplay, replay_of
 from uflp.replay.transitions import Replay
 
 __all__ = [
@@ -12,4 +12,5 @@ __all__ = [
     "NoAccumulator",
     "Replay",
     "Value",
+    "replay_of",
 ]

@@ -20,7 +20,7 @@ class RowStore(Protocol):
     """A replay, seen from here."""
 
     def keep(self, observation: Any, after: Any) -> Any:
-        """Returns what to call an observation by, given the one before it in the rollout."""
+        """Return what to call an observation by, given the one before it in the rollout."""
 
     def add(
         self,
@@ -32,40 +32,40 @@ class RowStore(Protocol):
         next_mask: np.ndarray | None = None,
         /,
     ) -> None:
-        """Adds one row of observations that are kept."""
+        """Add one row of observations that are kept."""
 
     def name(self, kept: Any) -> np.ndarray:
-        """Returns a kept observation as a checkpoint holds it."""
+        """Return a kept observation as a checkpoint holds it."""
 
     def named(self, name: np.ndarray) -> Any:
-        """Returns the kept observation that a checkpoint held."""
+        """Return the kept observation that a checkpoint held."""
 
 
 class Accumulator(Stateful, Protocol):
     """Turns the transitions of rollouts, in order, into rows of a replay."""
 
     def add(self, transition: Transition) -> None:
-        """Takes the next transition of the present rollout."""
+        """Take the next transition of the present rollout."""
 
     def drop(self) -> None:
-        """Forgets what waits for the end of the present rollout, which will never come."""
+        """Forget what waits for the end of the present rollout, which will never come."""
 
 
 class NoAccumulator:
     """No rows at all, for agents that do not learn."""
 
     def add(self, transition: Transition) -> None:
-        """Forgets the transition."""
+        """Forget the transition."""
 
     def drop(self) -> None:
-        """Does nothing: nothing waits."""
+        """Do nothing: nothing waits."""
 
     def state(self) -> State:
-        """Returns nothing."""
+        """Return nothing."""
         return {}
 
     def load(self, state: State) -> None:
-        """Takes nothing."""
+        """Take nothing."""
 
 
 class NStep:
@@ -77,7 +77,7 @@ class NStep:
     """
 
     def __init__(self, replay: RowStore, discount: float, steps: int, clip: float | None):
-        """Makes targets.
+        """Make targets.
 
         Args:
             replay: that takes the rows.
@@ -93,7 +93,7 @@ class NStep:
         self._window: deque[tuple[Any, int, float, float]] = deque()
 
     def add(self, transition: Transition) -> None:
-        """Adds the row that this transition completes, and at a rollout's end all that are left."""
+        """Add the row that this transition completes, and at a rollout's end all that are left."""
         if self._now is None:
             self._now = self._replay.keep(transition.observation, None)
         following = self._replay.keep(transition.next_observation, self._now)
@@ -107,7 +107,7 @@ class NStep:
             self._emit(following, transition)
 
     def _emit(self, following: Any, last: Transition) -> None:
-        """Adds the row of the oldest query in the window, which the last one completes."""
+        """Add the row of the oldest query in the window, which the last one completes."""
         reward = intrinsic = 0.0
         discount = 1.0
         for _, _, gained, uncertain in self._window:
@@ -120,19 +120,19 @@ class NStep:
         self._replay.add(observation, action, reward, discount, following, last.next_mask)
 
     def drop(self) -> None:
-        """Forgets the queries whose rows are not complete."""
+        """Forget the queries whose rows are not complete."""
         self._window.clear()
         self._now = None
 
     def state(self) -> State:
-        """Returns the queries whose rows are not complete, and where the rollout is."""
+        """Return the queries whose rows are not complete, and where the rollout is."""
         return {
             "now": None if self._now is None else self._replay.name(self._now),
             "window": [[self._replay.name(kept), *rest] for kept, *rest in self._window],
         }
 
     def load(self, state: State) -> None:
-        """Takes such queries, once the replay has its rows again."""
+        """Take such queries, once the replay has its rows again."""
         now, window = state["now"], state["window"]
         self._now = None if now is None else self._replay.named(now)
         self._window = deque(
@@ -154,7 +154,7 @@ class MonteCarlo:
         self._rollout: list[Transition] = []
 
     def add(self, transition: Transition) -> None:
-        """Keeps the transition until the rollout ends."""
+        """Keep the transition until the rollout ends."""
         self._rollout.append(transition)
         if not (transition.terminated or transition.truncated):
             return
@@ -167,11 +167,11 @@ class MonteCarlo:
         self._rollout.clear()
 
     def drop(self) -> None:
-        """Forgets the present rollout: its returns will never be known."""
+        """Forget the present rollout: its returns will never be known."""
         self._rollout.clear()
 
     def state(self) -> State:
-        """Returns the present rollout, whose returns are not known yet."""
+        """Return the present rollout, whose returns are not known yet."""
         if not self._rollout:
             return {}
         columns = zip(*self._rollout, strict=True)
@@ -179,7 +179,7 @@ class MonteCarlo:
         return {name: np.array(column) for name, column in zip(_COLUMNS, columns, strict=False)}
 
     def load(self, state: State) -> None:
-        """Takes such a rollout."""
+        """Take such a rollout."""
         columns = [state[name] for name in _COLUMNS] if state else []
         self._rollout = [Transition(*row) for row in zip(*columns, strict=True)]
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import gymnasium
 import numpy as np
 
-from uflp.replay.transitions import drawn, layout_of_row
+from uflp.replay.transitions import Replay, drawn, layout_of_row
 from uflp.spaces import Frames, channel_axis
-from uflp.state import Block, Rows, State, StateError, spans
+from uflp.state import Block, Rows, State, StateError, spans, whole_numbers
 from uflp.types import UsageError
 
 _LEVEL = 1
@@ -54,7 +54,7 @@ class FrameReplay:
         newest: int = 0,
         dictionary: bytes = b"",
     ):
-        """Makes an empty replay.
+        """Make an empty replay.
 
         Args:
             space: `Frames`, or a Box of uint8 whose observations are one frame each.
@@ -85,7 +85,7 @@ class FrameReplay:
         return len(self) * self._rows.itemsize + self._compressed + _OBJECT * len(self._frames)
 
     def keep(self, observation: np.ndarray, after: Stack | None) -> Stack:
-        """Stores what is new of an observation, and returns what to call it by.
+        """Store what is new of an observation, and return what to call it by.
 
         Args:
             observation: uint8, of the replay's space.
@@ -107,14 +107,14 @@ class FrameReplay:
         following: Stack,
         next_mask: np.ndarray | None = None,
     ) -> None:
-        """Adds one row; see `Batch` for what the columns mean, and `Replay.add` for masks."""
+        """Add one row; see `Batch` for what the columns mean, and `Replay.add` for masks."""
         mask = 0 if next_mask is None else next_mask
         row = (observation.frames, action, reward, discount, following.frames, mask)
         self._rows[self.added % len(self._rows)] = row
         self._count()
 
     def extend(self, rows: bytes, frames: Sequence[bytes]) -> None:
-        """Adds rows and the frames that they name, which `squeezed` has compressed.
+        """Add rows and the frames that they name, which `squeezed` has compressed.
 
         Args:
             rows: as `naming_row` lays them out; frames are numbered from 0, in the order in which
@@ -133,16 +133,16 @@ class FrameReplay:
         self._count(last - self.added)
 
     def name(self, kept: Stack) -> np.ndarray:
-        """Returns a kept observation as a checkpoint holds it: the numbers of its frames."""
+        """Return a kept observation as a checkpoint holds it: the numbers of its frames."""
         return np.array(kept.frames)
 
     def named(self, name: np.ndarray) -> Stack:
-        """Returns the kept observation that a checkpoint held."""
+        """Return the kept observation that a checkpoint held."""
         frames = tuple(name.tolist())
         return Stack(frames, self._fetch(frames[-1]))
 
     def sample(self, uniforms: np.ndarray) -> np.ndarray:
-        """Draws one row for each of some numbers in [0, 1), as uint32 [B, words of a row]."""
+        """Draw one row for each of some numbers in [0, 1), as uint32 [B, words of a row]."""
         rows = self._rows[drawn(uniforms, self.added, len(self._rows), self._newest)]
         sample = np.zeros(len(rows), self.row)
         for column in ("action", "reward", "discount", "next_mask"):
@@ -155,7 +155,7 @@ class FrameReplay:
         return sample.view(np.uint32).reshape(len(rows), -1)
 
     def state(self) -> State:
-        """Returns the rows and the frames."""
+        """Return the rows and the frames."""
         return {
             "dictionary": self._dictionary,
             "rows": Rows("replay", self.added - len(self), self.added, self._row_blocks),
@@ -163,23 +163,35 @@ class FrameReplay:
         }
 
     def load(self, state: State) -> None:
-        """Takes the rows and the frames of an equal replay."""
+        """Take the rows and the frames of an equal replay."""
         self._dictionary = state["dictionary"]
+        if type(self._dictionary) is not bytes:
+            raise StateError("the dictionary of the frames is not bytes")
         rows: Rows = state["rows"]
         for first, stop, columns in rows.blocks(rows.first):
-            if columns["rows"].shape[1:] != (self._rows.itemsize,):
+            layout = (stop - first, self._rows.itemsize)
+            if columns["rows"].shape != layout or columns["rows"].dtype != np.uint8:
                 raise StateError("the rows of the replay have another layout")
             places = np.arange(first, stop) % len(self._rows)
             self._rows[places] = np.ascontiguousarray(columns["rows"]).view(self._rows.dtype)[:, 0]
         self.added = rows.stop
         frames: Rows = state["frames"]
-        for first, _, columns in frames.blocks(frames.first):
-            ends = np.cumsum(columns["sizes"]).tolist()
+        for first, stop, columns in frames.blocks(frames.first):
             data = columns["data"].tobytes()
+            ends = np.cumsum(whole_numbers(columns, "sizes", most=len(data))).tolist()
+            if len(ends) != stop - first or ends[-1] != len(data):
+                raise StateError("the frames of the replay are incomplete")
             for place, (start, end) in enumerate(pairwise([0, *ends])):
                 if first + place >= frames.first:
                     self._frames[first + place] = data[start:end]
         self._oldest, self._next = frames.first, frames.stop
+        named = self._rows[np.arange(self.added - len(self), self.added) % len(self._rows)]
+        for column in ("observation", "next_observation"):
+            if (
+                len(named)
+                and not self._oldest <= named[column].min() <= named[column].max() < self._next
+            ):
+                raise StateError("a row of the replay names a frame that is not there")
         self._compressed = sum(map(len, self._frames.values()))
 
     def _row_blocks(self, first: int) -> Iterator[Block]:
@@ -198,7 +210,7 @@ class FrameReplay:
             yield Block(int(numbers[0]), int(numbers[-1]) + 1, columns)
 
     def _store(self, frame: np.ndarray) -> int:
-        """Returns the number of a new frame."""
+        """Return the number of a new frame."""
         if not self._dictionary and frame.any():
             # The first frame that shows something: most of a game looks a little like it.
             self._dictionary = frame.tobytes()
@@ -215,43 +227,61 @@ class FrameReplay:
         return np.frombuffer(data, np.uint8).reshape(self._image)
 
     def _count(self, rows: int = 1) -> None:
-        """Takes note of new rows, and forgets the frames that only those before them named."""
+        """Take note of new rows, and forget the frames that only those before them named."""
         self.added += rows
         if self.added > len(self._rows):
             self._forget(int(self._rows["observation"][self.added % len(self._rows)].min()))
 
     def _forget(self, oldest: int) -> None:
-        """Drops all frames before one that is still named."""
+        """Drop all frames before one that is still named."""
         for number in range(self._oldest, oldest):
             self._compressed -= len(self._frames.pop(number))
         self._oldest = max(self._oldest, oldest)
 
 
+_LARGEST_FRAME = 1 << 26
+"""Bytes that a damaged frame could ask for at most."""
+
+
 def squeezed(frame: np.ndarray, dictionary: bytes) -> bytes:
-    """Returns a frame as a replay holds it."""
+    """Return a frame as a replay holds it."""
     squeeze = zlib.compressobj(_LEVEL, zdict=dictionary)
     return squeeze.compress(frame.tobytes()) + squeeze.flush()
 
 
 def expanded(data: bytes, dictionary: bytes) -> bytes:
-    """Returns the bytes of a frame that `squeezed` has compressed."""
-    return zlib.decompressobj(zdict=dictionary).decompress(data)
+    """Return the bytes of a frame that `squeezed` has compressed."""
+    return zlib.decompressobj(zdict=dictionary).decompress(data, _LARGEST_FRAME)
+
+
+def replay_of(
+    space: gymnasium.Space,
+    capacity: int,
+    *,
+    masked: int = 0,
+    newest: int = 0,
+    dictionary: bytes = b"",
+) -> Replay | FrameReplay:
+    """Make an empty replay that suits the observations; see `FrameReplay` for the arguments."""
+    if has_frames(space):
+        return FrameReplay(space, capacity, masked, newest, dictionary)
+    return Replay(space, capacity, masked, newest)
 
 
 def has_frames(space: gymnasium.Space) -> bool:
-    """Returns whether observations are best stored frame by frame: stacks, and large images."""
+    """Return whether observations are best stored frame by frame: stacks, and large images."""
     large = channel_axis(space) is not None and np.prod(space.shape or ()) >= _LARGE
     return bool(large) or isinstance(space, Frames)
 
 
 def frames_of(space: gymnasium.Space) -> tuple[int, ...]:
-    """Returns the shape of an observation as K frames, [K, ...]."""
+    """Return the shape of an observation as K frames, [K, ...]."""
     assert space.shape is not None
     return space.shape if isinstance(space, Frames) else (1, *space.shape)
 
 
 def naming_row(stack: int, masked: int) -> np.dtype:
-    """Returns the columns of a row that names its frames, `stack` of them an observation."""
+    """Return the columns of a row that names its frames, `stack` of them an observation."""
     named = np.dtype((np.int64, (stack,)))
     return np.dtype(
         [

@@ -58,12 +58,12 @@ class Outbox(Whole):
         next_mask: np.ndarray | None = None,
         /,
     ) -> None:
-        """Adds one row; see `Replay.add`."""
+        """Add one row; see `Replay.add`."""
         mask = (0 if next_mask is None else next_mask,) if self._masked else ()
         self._rows.append((observation, action, reward, discount, following, *mask))
 
     def pack(self) -> Parcel:
-        """Returns the rows since the last parcel."""
+        """Return the rows since the last parcel."""
         rows = np.zeros(len(self._rows), self.row)
         for place, row in enumerate(self._rows):
             rows[place] = row
@@ -97,7 +97,7 @@ class FrameOutbox:
         self._rows: list[tuple[Squeezed, int, float, float, Squeezed, Any]] = []
 
     def keep(self, observation: np.ndarray, after: Squeezed | None) -> Squeezed:
-        """Compresses what is new of an observation, given the one a query before it."""
+        """Compress what is new of an observation, given the one a query before it."""
         observation = observation.reshape(self._shape)
         latest = observation[-1]
         if after is None:
@@ -116,21 +116,21 @@ class FrameOutbox:
         next_mask: np.ndarray | None = None,
         /,
     ) -> None:
-        """Adds one row; see `Replay.add`."""
+        """Add one row; see `Replay.add`."""
         mask = 0 if next_mask is None else next_mask
         self._rows.append((observation, action, reward, discount, following, mask))
 
     def name(self, kept: Squeezed) -> np.ndarray:
-        """Returns a kept observation as a checkpoint holds it: its images."""
+        """Return a kept observation as a checkpoint holds it: its images."""
         frames = [expanded(frame, self._dictionary) for frame in kept.frames]
         return np.frombuffer(b"".join(frames), np.uint8).reshape(-1, *kept.latest.shape)
 
     def named(self, name: np.ndarray) -> Squeezed:
-        """Returns the kept observation that a checkpoint held."""
+        """Return the kept observation that a checkpoint held."""
         return self.keep(name, None)
 
     def pack(self) -> Parcel:
-        """Returns the rows since the last parcel, with every frame that they name."""
+        """Return the rows since the last parcel, with every frame that they name."""
         places: dict[int, int] = {}
         frames: list[bytes] = []
 
@@ -152,14 +152,14 @@ class FrameOutbox:
 
 
 def make_outbox(space: gymnasium.Space, masked: int, dictionary: bytes) -> Outbox | FrameOutbox:
-    """Returns the outbox for the replay that suits the observations; see `FrameReplay`."""
+    """Return the outbox for the replay that suits the observations; see `FrameReplay`."""
     if has_frames(space):
         return FrameOutbox(space, masked, dictionary)
     return Outbox(space, masked)
 
 
 def unpack(parcel: Parcel, replay: Replay | FrameReplay) -> None:
-    """Adds the rows of a parcel to a replay."""
+    """Add the rows of a parcel to a replay."""
     rows = zlib.decompress(parcel.rows)
     if isinstance(replay, FrameReplay):
         replay.extend(rows, parcel.frames)

@@ -19,15 +19,15 @@ class Whole:
     """What calls observations by themselves, because its rows hold them whole."""
 
     def keep(self, observation: Any, after: Any) -> Any:
-        """Returns what to call an observation by: itself."""
+        """Return what to call an observation by: itself."""
         return observation
 
     def name(self, kept: Any) -> np.ndarray:
-        """Returns a kept observation as a checkpoint holds it."""
+        """Return a kept observation as a checkpoint holds it."""
         return np.asarray(kept)
 
     def named(self, name: np.ndarray) -> Any:
-        """Returns the kept observation that a checkpoint held."""
+        """Return the kept observation that a checkpoint held."""
         return name
 
 
@@ -35,7 +35,7 @@ class Replay(Whole):
     """A ring of learning rows, sampled uniformly with replacement; see `drawn`.
 
     A row's columns lie side by side, so that a sample is one array of words: it is gathered in one
-    go, and is one thing to hand to the device, where `uflp.agents.batches` takes it apart.
+    go, and is one thing to hand to the device, where `uflp.agents.base` takes it apart.
 
     Attributes:
         row: the layout of a row, with the columns of a `Batch`, each beginning at a word.
@@ -43,7 +43,7 @@ class Replay(Whole):
     """
 
     def __init__(self, space: gymnasium.Space, capacity: int, masked: int = 0, newest: int = 0):
-        """Makes an empty replay for one observation space.
+        """Make an empty replay for one observation space.
 
         Args:
             space: a Box, or a Discrete whose observations take four bytes each.
@@ -72,7 +72,7 @@ class Replay(Whole):
         next_observation: Any,
         next_mask: np.ndarray | None = None,
     ) -> None:
-        """Adds one row; see `Batch` for what the columns mean.
+        """Add one row; see `Batch` for what the columns mean.
 
         A mask is only asked for where the replay keeps masks, and where the discount is not 0.
         """
@@ -83,7 +83,7 @@ class Replay(Whole):
         self.added += 1
 
     def extend(self, rows: bytes) -> None:
-        """Adds rows as they lie in memory, in order."""
+        """Add rows as they lie in memory, in order."""
         words = np.frombuffer(rows, np.uint32).reshape(-1, self._words.shape[1])
         self.added += len(words)
         words = words[-len(self._rows) :]
@@ -91,21 +91,21 @@ class Replay(Whole):
         self._words[places] = words
 
     def sample(self, uniforms: np.ndarray) -> np.ndarray:
-        """Draws one row for each of some numbers in [0, 1), as uint32 [B, words of a row]."""
+        """Draw one row for each of some numbers in [0, 1), as uint32 [B, words of a row]."""
         rows = drawn(uniforms, self.added, len(self._rows), self._newest)
         # `clip` spares a check of what is in range.
         return self._words.take(rows, axis=0, mode="clip")
 
     def state(self) -> State:
-        """Returns the rows."""
+        """Return the rows."""
         return {"rows": Rows("replay", self.added - len(self), self.added, self._blocks)}
 
     def load(self, state: State) -> None:
-        """Takes the rows of an equal replay."""
+        """Take the rows of an equal replay."""
         rows: Rows = state["rows"]
         for first, stop, columns in rows.blocks(rows.first):
             words = columns["words"]
-            if words.dtype != np.uint32 or words.shape[1:] != self._words.shape[1:]:
+            if words.dtype != np.uint32 or words.shape != (stop - first, *self._words.shape[1:]):
                 raise StateError("the rows of the replay have another layout")
             # Rows that had been dropped since their block was written are overwritten again.
             self._words[np.arange(first, stop) % len(self._rows)] = words
@@ -118,7 +118,7 @@ class Replay(Whole):
 
 
 def drawn(uniforms: np.ndarray, added: int, capacity: int, newest: int) -> np.ndarray:
-    """Returns the places of a sample's rows in a ring: the newest ones, then some of all.
+    """Return the places of a sample's rows in a ring: the newest ones, then some of all.
 
     Args:
         uniforms: [B] numbers in [0, 1); where they are uniform, so are the rows, with replacement.
@@ -134,7 +134,7 @@ def drawn(uniforms: np.ndarray, added: int, capacity: int, newest: int) -> np.nd
 
 
 def layout_of_row(space: gymnasium.Space, masked: int = 0) -> np.dtype:
-    """Returns the columns of a `Batch` of observations of a space, each beginning at a word.
+    """Return the columns of a `Batch` of observations of a space, each beginning at a word.
 
     Args:
         space: of the observations.

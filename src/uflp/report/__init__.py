@@ -1,4 +1,4 @@
-"""What runs come to: statistics over seeds, learning curves, and a page with both."""
+"""Statistics over seeds, learning curves, figures, and pages that sum up runs."""
 
 from uflp.report.writing import Report, write_report
 

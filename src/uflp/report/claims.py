@@ -1,4 +1,4 @@
-"""Writes the pages that compare the paper with the results: `python -m uflp.report.claims`.
+"""Write the pages that compare the paper with the results: `python -m uflp.report.claims`.
 
 All numbers come from files in `results/`. With `--check` nothing is written, and what differs from
 the results is named.
@@ -13,23 +13,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from uflp.experiments.claims import CLAIMS, TABLE_CELLS
-from uflp.experiments.recorded import read_object
-from uflp.report import exponent, readme, words
-from uflp.report.evidence import (
-    VERDICTS,
-    Judged,
-    JudgedCell,
-    Recorded,
-    Results,
-    exponent_words,
-    exponents,
-    judge,
-    judge_cell,
-    name_of,
-)
-from uflp.report.looks import label_of, title_of
-from uflp.report.phrases import random_cells, settings_words, solved_words, table
+from uflp.report import exponent, formatting, readme
+from uflp.report.formatting import markdown_table
 from uflp.report.provenance import PROVENANCE
+from uflp.report.results import (
+    RecordedRun,
+    Results,
+    exponent_text,
+    exponents,
+    random_cells,
+    settings_text,
+    solved_text,
+)
+from uflp.report.style import label_of, title_of
+from uflp.report.verdicts import VERDICTS, Judged, JudgedCell, judge, judge_cell, name_of
+from uflp.runs.folder import read_object
 
 PAGE = "results/claims.md"
 _FAITHFUL, _ATARI_FAITHFUL = "results/faithful.csv", "results/atari-faithful.csv"
@@ -165,27 +163,34 @@ def _page(results: Results) -> str:
     judged = [judge(claim, results) for claim in CLAIMS]
     cells = [judge_cell(cell, results) for cell in TABLE_CELLS]
     counts = Counter(one.verdict for one in judged)
-    told = " ".join(f"{verdict.capitalize()}: {counts[verdict]}." for verdict in VERDICTS)
+    verdicts = " ".join(f"{verdict.capitalize()}: {counts[verdict]}." for verdict in VERDICTS)
     open_cells = Counter(one.verdict for one in cells)["not measured"]
     parts = [
         "# What the paper claims, and what was measured here",
         "<!-- Written by `make claims` from the CSVs: do not edit. -->",
-        f"**{len(judged)} claims. {told}** Of the {len(cells)} numbers in the paper's tables "
+        f"**{len(judged)} claims. {verdicts}** Of the {len(cells)} numbers in the paper's tables "
         f"{open_cells} are not measured at its budget.",
         _HOW_TO_READ,
     ]
     for section in dict.fromkeys(one.claim.section for one in judged):
         members = [one for one in judged if one.claim.section == section]
         rows = [_claim_row(one, results) for one in members]
-        parts += [f"## {section}", table(("claim", "what was run", "measured", "verdict"), rows)]
+        parts += [
+            f"## {section}",
+            markdown_table(("claim", "what was run", "measured", "verdict"), rows),
+        ]
         parts += [
             f"**{one.claim.statement}** {one.claim.note}"
             for one in members
             if one.claim.note and any(found.runs for found in one.findings)
         ]
     heads = ("table", "game", "agent and access", "the paper", "here", "verdict")
-    parts += ["## The paper's tables", table(heads, [_cell_row(one) for one in cells])]
-    parts += ["## Beside the paper", _BESIDE, table(("what", "measured"), _beside(results))]
+    parts += ["## The paper's tables", markdown_table(heads, [_cell_row(one) for one in cells])]
+    parts += [
+        "## Beside the paper",
+        _BESIDE,
+        markdown_table(("what", "measured"), _beside(results)),
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -208,7 +213,7 @@ _BESIDE = "What the paper does not claim has no verdict."
 
 def _claim_row(one: Judged, results: Results) -> list[str]:
     numbers = "; ".join(
-        f"{name_of(found.evidence)}: {found.measured}" for found in one.findings if found.measured
+        f"{name_of(found.evidence)}: {found.numbers}" for found in one.findings if found.numbers
     )
     verdict = f"**{one.verdict}**" + (f": {one.reason}" if one.reason else "")
     claim = f"{one.claim.statement} ({one.claim.source})"
@@ -216,19 +221,19 @@ def _claim_row(one: Judged, results: Results) -> list[str]:
 
 
 def _what_was_run(one: Judged, results: Results) -> str:
-    figures: dict[str, list[Recorded]] = {}
+    figures: dict[str, list[RecordedRun]] = {}
     for found in one.findings:
         figures.setdefault(found.evidence.figure, []).extend(found.runs)
-    told = []
+    texts = []
     for figure, runs in figures.items():
         if not runs:
-            told.append(f"nothing of `{figure}`")
+            texts.append(f"nothing of `{figure}`")
             continue
         picture, numbers = f"{figure}/{figure}.png", f"{figure}/{figure}.csv"
-        told.append(
-            f"[{figure}]({picture}) ([CSV]({numbers})): {settings_words(figure, runs, results)}"
+        texts.append(
+            f"[{figure}]({picture}) ([CSV]({numbers})): {settings_text(figure, runs, results)}"
         )
-    return "; ".join(told)
+    return "; ".join(texts)
 
 
 def _cell_row(one: JudgedCell) -> list[str]:
@@ -243,11 +248,11 @@ def _beside(results: Results) -> list[tuple[str, str]]:
     rows = [
         (
             f"`LocalAccess` with Stable-Baselines3's DQN on Deep Sea 20, {_csv(readme.SB3)}",
-            f"{solved_words(results.rows(readme.SB3))}. It needs the forced first action",
+            f"{solved_text(results.rows(readme.SB3))}. It needs the forced first action",
         ),
         (
             f"`LocalAccess` with Stable-Baselines3's PPO on FrozenLake 8 × 8, {_csv(readme.PPO)}",
-            f"{solved_words(results.rows(readme.PPO))}. Its settings were chosen on the first two "
+            f"{solved_text(results.rows(readme.PPO))}. Its settings were chosen on the first two "
             "seeds",
         ),
     ]
@@ -257,7 +262,7 @@ def _beside(results: Results) -> list[tuple[str, str]]:
         rows.append((f"{what}, {_figure('montezuma-random')}", random))
     rows.append((f"environments that can go back, {_csv(_FAITHFUL)}", _faithful(results)))
     games = results.rows(_ATARI_FAITHFUL)
-    restores = words.span([int(row["restores"]) for row in games])
+    restores = formatting.span([int(row["restores"]) for row in games])
     different = sum(int(row["different"]) for row in games)
     rows.append(
         (
@@ -285,8 +290,8 @@ def _faithful(results: Results) -> str:
     for kinds in (("gym", "bsuite", "minigrid"), ("gymnax",)):
         own = [row for row in rows if row["simulator"].partition(":")[0] in kinds]
         counts = Counter(row["verdict"] for row in own)
-        told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in sorted(counts))
-        texts.append(f"of {len(own)} of {', '.join(kinds)}: {told}")
+        verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in sorted(counts))
+        texts.append(f"of {len(own)} of {', '.join(kinds)}: {verdicts}")
     return "; ".join(texts)
 
 
@@ -296,7 +301,7 @@ def _tuned(results: Results) -> Iterator[tuple[str, str]]:
     if fitted:
         yield (
             f"BootDDQN's exponent with the variant `tuned`, {_figure(figure)}",
-            f"{exponent_words(fitted)}; {words.seeds(len(fitted))}",
+            f"{exponent_text(fitted)}; {formatting.seeds(len(fitted))}",
         )
 
 

@@ -1,23 +1,27 @@
 """Learning curves: a colour an agent, solid for local and dashed for online access.
 
-`draw` puts groups of runs on axes and `learning_curves` makes a whole picture of one pair of axes.
+`draw` puts groups of runs on axes, `learning_curves` makes a whole picture of one pair of axes, and
+`chart` makes one as SVG for a page, whose font it takes, and whose colours in light and dark.
 Matplotlib is imported only when something is drawn, and its global state is left alone.
 """
 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from uflp.report import words
+from uflp.report import formatting
+from uflp.report.formatting import short
 from uflp.report.groups import Group
-from uflp.report.looks import colours, labels, markers, measure_of, short
 from uflp.report.runs import RETURN
 from uflp.report.statistics import Band, Curve, Statistic, band, interval_kind
+from uflp.report.style import ON_DARK, colours, labels, markers, measure_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -28,7 +32,15 @@ SIZE, DPI = (8.0, 5.0), 150  # Inches, and 1200 × 750 pixels.
 FAINT = "#595959"
 # The seeds of a group that has too few for a mean lie over each other.
 _ONE_OF_FEW = {"linewidth": 1.3, "alpha": 0.75, "markersize": 5.5}
-QUERIES_LABEL, RETURN_LABEL = "simulator queries", measure_of(RETURN)
+_CHART_SIZE = (5.5, 3.6)  # Inches: small, so that text is large enough on a phone.
+_GLYPHS = {"o": "●", "s": "■", "^": "▲", "D": "◆", "v": "▼", "P": "✚", "X": "✖"}
+THEME = {
+    # Colours on a light page, and their replacements on a dark one.
+    **ON_DARK,
+    FAINT: "#A3ABB5",
+    "#E4E4E4": "#2B313A",
+    "#FFFFFF": "#171B21",
+}
 
 
 class Reference(NamedTuple):
@@ -51,21 +63,19 @@ def learning_curves(
     title: str = "",
     references: Sequence[Reference] = (),
     column: str = RETURN,
-    y_label: str = RETURN_LABEL,
 ) -> Figure:
-    """Returns a picture of the groups' learning curves with its legend.
+    """Return a picture of the groups' learning curves with its legend.
 
     Args:
         groups: what to draw, in the order of the legend.
         title: of the picture.
         references: horizontal lines.
         column: of `metrics.csv`.
-        y_label: what that column is called.
     """
     with style():
         figure = new_figure(SIZE)
         axes = figure.add_subplot()
-        handles = draw(axes, groups, references=references, column=column, y_label=y_label)
+        handles = draw(axes, groups, references=references, column=column)
         axes.set_title(title, loc="left", fontweight="bold")
         add_note(axes, drawn(groups, column=column))
         add_legend(figure, handles)
@@ -78,12 +88,11 @@ def draw(
     *,
     references: Sequence[Reference] = (),
     column: str = RETURN,
-    y_label: str = RETURN_LABEL,
     until: float | None = None,
     statistic: Statistic = "mean",
     shades: Sequence[str] | None = None,
 ) -> list[Artist]:
-    """Draws each group: the mean and its 95 % interval, or every seed where there are too few.
+    """Draw each group: the mean and its 95 % interval, or every seed where there are too few.
 
     Where all runs of a line stopped at their goal, it goes on, thinner, to the end of the axis.
 
@@ -92,7 +101,6 @@ def draw(
         groups: what to draw.
         references: horizontal lines, named at the right edge.
         column: of `metrics.csv`.
-        y_label: what that column is called.
         until: last query shown; None means the furthest evaluation of any run.
         statistic: what the line is, and the interval is of, where seeds are not drawn one by one.
         shades: a colour a group; None means the agents' own.
@@ -131,8 +139,8 @@ def draw(
         handles.append(Line2D([], [], label=label, **look))
     _draw_references(axes, references)
     axes.set_xlim(0, 1.01 * end)  # Room for a marker at the very end.
-    axes.set_xlabel(QUERIES_LABEL)
-    axes.set_ylabel(y_label)
+    axes.set_xlabel("simulator queries")
+    axes.set_ylabel(measure_of(column))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
@@ -148,7 +156,7 @@ def _draw_line(
     spacing: tuple[float, float],
     look: Mapping[str, Any],
 ) -> Band:
-    """Draws one line through some curves, thinner where all of them hold their last value."""
+    """Draw one line through some curves, thinner where all of them hold their last value."""
     mean = band(curves, end, statistic)
     measured = mean.queries <= max(curve.queries[-1] for curve in curves)
     seen = {"marker": look["marker"], "markevery": spacing}
@@ -163,7 +171,7 @@ def _draw_line(
 
 
 def _draw_references(axes: Axes, references: Sequence[Reference]) -> None:
-    """Draws lines and their names at the right edge, those beyond the axis at its top."""
+    """Draw lines and their names at the right edge, those beyond the axis at its top."""
     for value, _, reach in references:
         if reach:
             axes.axhline(value, color=FAINT, linewidth=1, linestyle=":", zorder=1)
@@ -187,7 +195,7 @@ def _draw_references(axes: Axes, references: Sequence[Reference]) -> None:
 
 
 def new_figure(size: tuple[float, float]) -> Figure:
-    """Returns an empty picture of a size in inches, apart from pyplot's; to be used in `style`."""
+    """Return an empty picture of a size in inches, apart from pyplot's; to be used in `style`."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -197,7 +205,7 @@ def new_figure(size: tuple[float, float]) -> Figure:
 
 
 def add_note(axes: Axes, text: str) -> None:
-    """Says what is drawn, below the name of the axis: a title may be too long for that."""
+    """Write what is drawn below the label of the axis: a title may be too long for it."""
     axes.annotate(
         text,
         (1, 0),
@@ -212,13 +220,13 @@ def add_note(axes: Axes, text: str) -> None:
 
 
 def drawn(groups: Sequence[Group], statistic: Statistic = "mean", *, column: str = RETURN) -> str:
-    """Returns what `draw` makes of the groups' seeds, in words."""
+    """Return what `draw` makes of the groups' seeds, in words."""
     counts = [len(group.curves(column)) for group in groups]
-    return words.drawn([count for count in counts if count], statistic)
+    return formatting.seeds_drawn([count for count in counts if count], statistic)
 
 
 def tidy(axes: Axes) -> None:
-    """Gives axes a faint grid behind the data, and no frame where nothing is measured."""
+    """Draw a faint grid behind the data, and no frame at the top and on the right."""
     axes.grid(color="#E4E4E4", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -229,7 +237,7 @@ def add_legend(
     handles: Sequence[Artist],
     place: Literal["outside upper center", "outside lower center"] = "outside upper center",
 ) -> None:
-    """Puts a legend above or below everything else, in as many columns as fit."""
+    """Put a legend above or below everything else, in as many columns as fit."""
     # Two rows put local above online, agent by agent; a third is added when the labels are long.
     for rows in range(1 if len(handles) <= 3 else 2, len(handles) + 1):
         legend = figure.legend(
@@ -249,7 +257,7 @@ def add_legend(
 
 
 def render(figure: Figure, kind: str, *, text: bool = False) -> bytes:
-    """Returns a picture as the bytes of a `png` or `svg` file; equal pictures give equal bytes.
+    """Return a picture as the bytes of a `png` or `svg` file; equal pictures give equal bytes.
 
     Args:
         figure: the picture.
@@ -265,7 +273,7 @@ def render(figure: Figure, kind: str, *, text: bool = False) -> bytes:
 
 
 def style() -> AbstractContextManager[None]:
-    """Returns the look of all pictures, whatever the user's own Matplotlib settings."""
+    """Return the look of all pictures, whatever the user's own Matplotlib settings."""
     import matplotlib.style
 
     own = {
@@ -279,3 +287,83 @@ def style() -> AbstractContextManager[None]:
         "text.parse_math": False,
     }
     return matplotlib.style.context(["default", own])
+
+
+class Chart(NamedTuple):
+    """A picture as an SVG element, and its legend as HTML."""
+
+    svg: str
+    legend: str
+
+
+def chart(
+    groups: Sequence[Group],
+    name: str,
+    alt: str,
+    *,
+    references: Sequence[Reference] = (),
+    statistic: Statistic = "mean",
+    until: float | None = None,
+    column: str = RETURN,
+) -> Chart:
+    """Return curves as an SVG element, and their legend as HTML.
+
+    Args:
+        groups: what to draw.
+        name: of the picture, unlike that of any other on the page.
+        alt: what it shows, for those who do not see it.
+        references: horizontal lines.
+        statistic: what the lines are.
+        until: last query shown.
+        column: of `metrics.csv`.
+    """
+    with style():
+        figure = new_figure(_CHART_SIZE)
+        handles = draw(
+            figure.add_subplot(),
+            groups,
+            references=references,
+            column=column,
+            statistic=statistic,
+            until=until,
+        )
+    svg = render(figure, "svg", text=True).decode()
+    return Chart(_inline(svg, name, alt), _legend(handles))
+
+
+def themed(text: str) -> str:
+    """Return SVG or CSS with a variable in the place of every colour of the theme."""
+    names = "|".join(THEME)
+    return re.sub(names, lambda found: f"var({variable(found.group())})", text, flags=re.IGNORECASE)
+
+
+def variable(colour: str) -> str:
+    """Return the CSS variable of a colour: `--c-0072b2`."""
+    return f"--c-{colour[1:].lower()}"
+
+
+def _inline(svg: str, name: str, alt: str) -> str:
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    # Sized by the page; ids of several pictures must not meet.
+    svg = re.sub(r'(<svg[^>]*?) (?:width|height)="[^"]*"', r"\1", svg)
+    svg = re.sub(r'(<svg[^>]*?) (?:width|height)="[^"]*"', r"\1", svg)
+    svg = re.sub(r'(\sid="|url\(#|href="#)', rf"\1{name}-", svg)
+    svg = svg.replace("<svg", f'<svg role="img" aria-label="{escape(alt)}"', 1)
+    return themed(svg)
+
+
+def _legend(handles: Sequence[Artist]) -> str:
+    items = []
+    for handle in handles:
+        line: Any = handle
+        dashes = ' stroke-dasharray="7 4"' if line.get_linestyle() != "-" else ""
+        glyph = _GLYPHS.get(line.get_marker(), "")
+        colour = themed(line.get_color())
+        items.append(
+            f'<li style="--accent: {colour}"><svg viewBox="0 0 34 14" aria-hidden="true">'
+            f'<line x1="1" x2="33" y1="7" y2="7"{dashes}/>'
+            f'<text x="17" y="11.5" text-anchor="middle">{glyph}</text></svg>'
+            f"{escape(str(line.get_label()))}</li>"
+        )
+    return f'<ul class="legend">{"".join(items)}</ul>'

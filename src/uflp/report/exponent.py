@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from uflp.report import words
-from uflp.report.evidence import Results, exponent_words, exponents, measured
-from uflp.report.phrases import table
+from uflp.report import formatting
+from uflp.report.formatting import markdown_table
+from uflp.report.results import Results, exponent_text, exponents, measured
 from uflp.report.statistics import power_law_exponent
 
 PAGE = "results/deep-sea-scaling/exponent.md"
@@ -44,7 +44,7 @@ def page(results: Results) -> str:
 
 def _by_size(head: str, rows: Sequence[_Row]) -> str:
     sizes = sorted({size for _, means, _ in rows for size in means})
-    return table(
+    return markdown_table(
         [head, *(f"N = {size}" for size in sizes), "exponent"],
         [[name, *(means.get(size, "") for size in sizes), fit] for name, means, fit in rows],
     )
@@ -68,8 +68,8 @@ def _scaling_row(name: str, results: Results, figure: str, variant: str) -> _Row
     path = f"../{figure}/{figure}"
     partial = results.partial(figure)
     name += f", {partial} runs" if partial else ""
-    text = f"{name}, {words.seeds(seeds)} ([figure]({path}.png), [CSV]({path}.csv))"
-    return text, means, exponent_words(fitted) if fitted else ""
+    text = f"{name}, {formatting.seeds(seeds)} ([figure]({path}.png), [CSV]({path}.csv))"
+    return text, means, exponent_text(fitted) if fitted else ""
 
 
 def _fitted(
@@ -86,7 +86,7 @@ def _fitted(
         slopes = [
             power_law_exponent(sizes, [queries[seed, size] for size in sizes]) for seed in seeds
         ]
-        found[name] = (means, exponent_words(slopes))
+        found[name] = (means, exponent_text(slopes))
     return found
 
 

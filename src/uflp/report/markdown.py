@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from uflp.report import words
+from uflp.report import formatting
 from uflp.report.comparisons import compare, verdict
-from uflp.report.groups import Group
-from uflp.report.looks import label_of
-from uflp.report.outcomes import outcome_of
+from uflp.report.groups import Group, outcome_of
 from uflp.report.runs import Skipped
+from uflp.report.style import label_of
 
 HEADING = "# Report of runs"
 """The first line of every report, by which an older one is recognised."""
 
-_COLUMNS = (
-    *("preset", "agent", "uncertainty", "access", "variant", "settings", "seeds", "queries"),
-    *("final return", "best", "queries to target", "normalised AUC", "positive rewards"),
-    "queries/s",
-)
 _NOTES = """\
 - Of fewer than five seeds the mean is followed by the seeds' own values in round brackets, and
   there is no interval. Square brackets hold 95 % intervals of the mean: of five to nine seeds
@@ -36,7 +31,11 @@ _NOTES = """\
 - Normalised AUC is the area under the evaluation curve over the budget, divided by the budget. The
   first evaluation stands for what came before it, the last one of a run that stopped at its goal
   for the rest; a run that was cut short has no area.
-- Positive rewards and queries/s are means over seeds.
+- Rewarded queries, those of training with a positive reward, and queries/s are means over seeds.
+  First reward is the median over seeds of the first evaluation after one, with the number of seeds
+  that found one in brackets; cells are the median of the different ones that were seen while
+  training, where the simulator counts them or has a map. Restarts near a reward add to rewarded
+  queries.
 - In the pictures every seed of a group of fewer than five has a line of its own. From five seeds
   on a line is the mean and the band around it the interval: Student's t up to nine seeds, then the
   bootstrap. A line goes on thinly where all its seeds have stopped at their goal. A seed that was
@@ -48,75 +47,73 @@ def page(
     pictures: Mapping[str, Mapping[str, str]],
     skipped: Sequence[Skipped],
 ) -> str:
-    """Returns the text of the report.
+    """Return the text of the report.
 
     Args:
         groups: one row of the table each.
         pictures: file names by preset and kind (`png`, `svg`), beside the report.
         skipped: what was left out, and why.
     """
-    parts = [HEADING, table(groups), _NOTES]
+    parts = [HEADING, _table(groups), _NOTES]
     for preset, files in pictures.items():
         png, svg = (quote(files[kind]) for kind in ("png", "svg"))
         name = _plain(preset)
-        told = _told([group for group in groups if group.preset == preset])
-        parts += [f"## {name}", *told, f"![Learning curves of {name}]({png})", f"[SVG]({svg})"]
+        sentences = _sentences([group for group in groups if group.preset == preset])
+        parts += [f"## {name}", *sentences, f"![Learning curves of {name}]({png})", f"[SVG]({svg})"]
     if skipped:
         lines = [f"- {_code(str(path))}: {_plain(reason)}" for path, reason in skipped]
         parts += ["## Left out", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
 
 
-def table(groups: Sequence[Group]) -> str:
-    """Returns a Markdown table, one row a group, without columns that tell nothing."""
+def _table(groups: Sequence[Group]) -> str:
+    """Return a Markdown table, one row a group, without columns that are empty."""
     rows = [_row(group) for group in groups]
     shown = [
-        n
-        for n, column in enumerate(_COLUMNS)
-        if (column != "settings" or any(group.detail for group in groups))
-        and (column != "variant" or any(group.variant for group in groups))
+        column
+        for column in rows[0]
+        if column not in ("variant", "settings", "cells") or any(row[column] for row in rows)
     ]
-    lines = [
-        [_COLUMNS[n] for n in shown],
-        ["---" if n < _COLUMNS.index("seeds") else "---:" for n in shown],
-        *[[row[n] for n in shown] for row in rows],
-    ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    cells = [[row[column] for column in shown] for row in rows]
+    return formatting.markdown_table(shown, cells, names=shown.index("seeds"))
 
 
-def _told(groups: Sequence[Group]) -> list[str]:
-    """Returns the verdict on the groups of a preset, and the numbers of each comparison."""
-    told = [
-        f"{_plain(label_of(one.local.agent, one.local.variant))}: {_plain(sentences)}"
+def _sentences(groups: Sequence[Group]) -> list[str]:
+    """Return the verdict on the groups of a preset, and the numbers of each comparison."""
+    numbers = [
+        f"{_plain(label_of(one.local.agent, one.local.variant))}: {_plain(text)}"
         for one in compare(groups)
-        for sentences in (one.numbers, one.found)
-        if sentences
+        for text in (one.numbers, one.found, one.advice)
+        if text
     ]
-    return [_plain(verdict(groups)), *told]
+    return [_plain(verdict(groups)), *numbers]
 
 
-def _row(group: Group) -> list[str]:
+def _row(group: Group) -> dict[str, str]:
     outcome = outcome_of(group)
-    return [
-        _plain(group.preset),
-        _plain(group.agent),
-        _plain(group.uncertainty or words.NONE),
-        group.access,
-        _plain(group.variant or words.NONE),
-        _plain(group.detail or words.NONE),
-        outcome.seeds_words,
-        words.span(outcome.queries),
-        outcome.final_words,
-        words.number(outcome.best),
-        outcome.target_words,
-        outcome.area_words,
-        words.count(outcome.positive_rewards),
-        words.count(outcome.queries_per_second),
-    ]
+    cells = outcome.found.get("cells", math.nan)
+    return {
+        "preset": _plain(group.preset),
+        "agent": _plain(group.agent),
+        "uncertainty": _plain(group.uncertainty or ""),
+        "access": group.access,
+        "variant": _plain(group.variant or ""),
+        "settings": _plain(group.detail),
+        "seeds": outcome.seeds_text,
+        "queries": formatting.span(outcome.queries),
+        "final return": outcome.final_text,
+        "best": formatting.number(outcome.best),
+        "rewarded queries": formatting.count(outcome.positive_rewards),
+        "first reward": outcome.first_reward_text,
+        "cells": "" if math.isnan(cells) else formatting.count(cells),
+        "queries to target": outcome.target_text,
+        "normalised AUC": outcome.area_text,
+        "queries/s": formatting.count(outcome.queries_per_second),
+    }
 
 
 def _plain(text: str) -> str:
-    """Returns text that Markdown shows as it stands, in a table too."""
+    """Return text that Markdown shows as it stands, in a table too."""
     for special in "\\|`*_<>[":
         text = text.replace(special, "\\" + special)
     return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""How results were made: `provenance.json` beside them has an entry for each."""
+"""Provenance of results: `provenance.json` beside them has an entry for each."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from uflp.experiments.jobs import Job
-from uflp.experiments.recorded import read_object
-from uflp.runs.folder import CONFIG, as_json
+from uflp.files import replacing
+from uflp.runs.folder import CONFIG, as_json, read_object
 from uflp.runs.provenance import provenance
 
 PROVENANCE = "provenance.json"
@@ -36,7 +36,7 @@ def of_runs(command: str, jobs: Sequence[Job], finished: Sequence[Job]) -> dict[
 
 
 def record(result: Path, command: str) -> None:
-    """Write down beside a result that a command has just made it.
+    """Record beside a result which command made it.
 
     Args:
         result: the file that was written.
@@ -51,7 +51,9 @@ def record(result: Path, command: str) -> None:
         "date": made["date"],
     }
     path = result.parent / PROVENANCE
-    path.write_bytes(with_entry(path, result.stem, entry))
+    text = with_entry(path, result.stem, entry)
+    with replacing(path) as file:
+        file.write(text)
 
 
 def with_entry(path: Path, name: str, entry: dict[str, Any]) -> bytes:

@@ -9,11 +9,18 @@ from typing import Any
 import numpy as np
 
 from uflp.experiments.figures import FIGURES
-from uflp.experiments.recorded import read_object
-from uflp.report import words
-from uflp.report.evidence import Recorded, Results, measured
-from uflp.report.looks import label_of
-from uflp.report.phrases import random_cells, settings_words, sides_of, table
+from uflp.report import formatting
+from uflp.report.formatting import markdown_table
+from uflp.report.results import (
+    RecordedRun,
+    Results,
+    measured,
+    random_cells,
+    settings_text,
+    sides_of,
+)
+from uflp.report.style import label_of
+from uflp.runs.folder import read_object
 
 PAGE = "README.md"
 PICTURES = ("deep-sea-50", "deep-sea-20", "montezuma-random")
@@ -40,11 +47,11 @@ def _picture(results: Results) -> str:
     if figure == "montezuma-random":
         text = (
             f"{plan.title}, the number of different cells seen: {random_cells(results)}. The seeds "
-            f"are {words.span([run.seed for run in runs])}, and all are shown. No agent learns "
-            "here, and the paper has no such figure."
+            f"are {formatting.span([run.seed for run in runs])}, and all are shown. "
+            "No agent learns here, and the paper has no such figure."
         )
     else:
-        text = f"{plan.title}; {settings_words(figure, runs, results)}."
+        text = f"{plan.title}; {settings_text(figure, runs, results)}."
         for access in ("local", "online"):
             text += f" {access.capitalize()} access: {', '.join(_solved(runs, access))}."
         text += (
@@ -55,13 +62,13 @@ def _picture(results: Results) -> str:
     return f"![{plan.title}](results/{figure}/{figure}.png)\n\n*{text}* ({links})"
 
 
-def _solved(runs: Sequence[Recorded], access: str) -> Iterator[str]:
+def _solved(runs: Sequence[RecordedRun], access: str) -> Iterator[str]:
     for agent in dict.fromkeys(run.names["agent"] for run in runs):
         own = [run for run in runs if (run.names["agent"], run.names["access"]) == (agent, access)]
         needed = [one for one in measured(own, "queries_to_target") if np.isfinite(one)]
         text = f"{label_of(agent)} solved on {len(needed)} of {len(own)}"
         if needed:
-            text += f" (after {words.span([int(one) for one in needed])} queries)"
+            text += f" (after {formatting.span([int(one) for one in needed])} queries)"
         if own:
             yield text
 
@@ -71,16 +78,18 @@ def _stable_baselines(results: Results) -> str:
     rows = []
     for access, name in (("online", "DQN"), ("local", "DQN with `LocalAccess`")):
         side = dqn[access]
-        needed = words.span(side.needed) if side.needed else ""
-        rows.append([name, f"{side.solved} of {side.seeds}", needed, words.span(side.rewarded)])
+        needed = formatting.span(side.needed) if side.needed else ""
+        rows.append(
+            [name, f"{side.solved} of {side.seeds}", needed, formatting.span(side.rewarded)]
+        )
     local, online = ppo["local"], ppo["online"]
     return "\n".join(
         [
-            f"Stable-Baselines3's DQN on Deep Sea 20, {words.seeds(dqn['local'].seeds)}, "
+            f"Stable-Baselines3's DQN on Deep Sea 20, {formatting.seeds(dqn['local'].seeds)}, "
             f"{dqn['online'].queries:,} queries each",
             f"([script](examples/sb3_deep_sea.py), [results]({SB3})):",
             "",
-            table(["agent", "solved", "queries to solve", "rewarded queries"], rows),
+            markdown_table(["agent", "solved", "queries to solve", "rewarded queries"], rows),
             "",
             f"Its PPO on FrozenLake 8 × 8, {online.queries:,} queries "
             f"([script](examples/sb3_ppo.py), [results]({PPO})):",
@@ -138,7 +147,7 @@ _SPEED = (
         ("atari", "random agent, of a bare loop's speed"),
     ),
 )
-"""What is measured, against what, and where the ratio stands in `bench.json`."""
+"""A measurement, its peer, and the keys of the ratio in `bench.json`."""
 
 
 def _speed(root: Path) -> str:
@@ -150,7 +159,7 @@ def _speed(root: Path) -> str:
     rows.insert(-1, [choice, "scoring every snapshot", f"{ratio:.0f}×"])
     note = "Ratios, each measured in one run on two shared CPU cores "
     note += f"([{BENCH}]({BENCH}), `make bench`):"
-    return f"{note}\n\n{table(['what', 'against', 'ratio'], rows)}"
+    return f"{note}\n\n{markdown_table(['what', 'against', 'ratio'], rows)}"
 
 
 def _at(value: Any, keys: Sequence[str]) -> Any:

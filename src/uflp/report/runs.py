@@ -1,4 +1,4 @@
-"""Reads run folders. Only JSON and CSV are read, and nothing in them is ever executed."""
+"""Run folders, read back. Only JSON, CSV and plain arrays are read; nothing is executed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import csv
 import dataclasses
 import io
 import json
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -19,12 +20,14 @@ import numpy as np
 from uflp.agents import LEARNERS
 from uflp.experiments.agents import AGENTS
 from uflp.experiments.presets import find_preset
+from uflp.files import read_file
 from uflp.planning import RULES
-from uflp.report.statistics import Curve, normalised_auc
+from uflp.report.statistics import Curve, normalised_auc, queries_to_target
 from uflp.runs.folder import CONFIG, METRICS, SUMMARY, as_json
 from uflp.simulators import SIMULATORS
-from uflp.simulators.naming import parse
-from uflp.training.settings import LoopSettings, defaults_of, present_names
+from uflp.simulators.lookup import parse
+from uflp.training.exploration_log import Exploration, read_explored
+from uflp.training.settings import LOOP_PARTS, defaults_of, present_names
 from uflp.types import UsageError
 from uflp.uncertainty import UNCERTAINTIES
 
@@ -33,6 +36,10 @@ RETURN = "eval_return_mean"
 
 _LARGEST = 1e100
 """Of the numbers that are drawn: their squares and sums are numbers, too."""
+
+_LARGEST_FILE = 1 << 26
+_MOST_COLUMNS = 1000
+"""Bytes of a file, and columns of metrics, that a run may have: all of it is held in memory."""
 
 # Runs that were moved aside for others of their name.
 _ASIDE = re.compile(r"\.old-\d+$")
@@ -96,7 +103,7 @@ class RunRecord:
 
     @property
     def ending(self) -> Ending:
-        """How the run ended: `budget` spent, stopped at its `goal`, or `cut` short.
+        """End of the run: `budget` spent, stopped at its `goal`, or `cut` short.
 
         The summary says so. One of a version that did not: there a run ended at its goal if it
         spent less than its budget, and its last evaluation reached the target return, if any.
@@ -116,15 +123,42 @@ class RunRecord:
         """Normalised area under the evaluation curve, over the whole budget."""
         return normalised_auc(self.curve(), self.budget)
 
+    @property
+    def rewarded_queries(self) -> float:
+        """Queries with a positive reward; NaN where they were not counted."""
+        return self.last("positive_rewards")
+
+    @property
+    def queries_to_first_reward(self) -> float:
+        """Queries at the first evaluation after a rewarded query, infinity if there was none."""
+        if "positive_rewards" not in self.metrics:
+            return math.nan
+        return queries_to_target(self.curve("positive_rewards"), 1)
+
+    @property
+    def cells(self) -> float:
+        """Different cells that were seen: as the simulator counts them, or on its map; else NaN."""
+        if "cells" in self.metrics:
+            return self.last("cells")
+        try:
+            explored = read_explored(self.path / Exploration.file)
+        except (OSError, ValueError):
+            return math.nan
+        return float((explored.visits.sum(axis=0) > 0).sum())
+
+    def last(self, column: str) -> float:
+        """Return the last value of a column, NaN where there is none."""
+        return float(self.metrics[column][-1]) if column in self.metrics else math.nan
+
     def curve(self, column: str = RETURN) -> Curve:
-        """Returns a column over queries, without the rows whose cell is empty."""
+        """Return a column over queries, without the rows whose cell is empty."""
         values = self.metrics[column]
         known = ~np.isnan(values)
         return Curve(self.metrics["queries"][known], values[known], holds=self.ending == "goal")
 
 
 def read_runs(directories: Sequence[Path]) -> tuple[list[RunRecord], list[Skipped]]:
-    """Reads every run folder at or below the directories, each once, in order of their paths.
+    """Read every run folder at or below the directories, each once, in order of their paths.
 
     Returns:
         The runs, and what was left out: damaged run folders, and damaged parts of readable ones.
@@ -144,7 +178,7 @@ class _DamageError(Exception):
 
 
 def _candidates(directories: Sequence[Path], skipped: list[Skipped]) -> list[Path]:
-    """Returns folders that hold a run, or what is left of one."""
+    """Return folders that hold a run, or what is left of one."""
 
     def closed(error: OSError) -> None:
         skipped.append(Skipped(Path(error.filename), f"cannot be listed: {error.strerror}"))
@@ -180,12 +214,12 @@ def _read_run(path: Path, skipped: list[Skipped]) -> RunRecord:
     names = {key: config[key] for key in ("preset", "agent", "uncertainty", "access", "seed")}
     names["variant"] = config.get("variant")
     # Older runs lack settings that came later, and did what these have as their defaults.
-    settings = defaults_of(LoopSettings) | present_names(config["settings"])
+    settings = defaults_of(*LOOP_PARTS.values()) | present_names(config["settings"])
     return RunRecord(path, **names, settings=settings, metrics=metrics, summary=summary)
 
 
 def _completed(runs: Sequence[RunRecord]) -> list[RunRecord]:
-    """Returns the runs with the settings of their parts that came later, as `Job` completes them.
+    """Return the runs with the settings of their parts that came later, as `Job` completes them.
 
     Only where runs of the same names differ in what they know: the parts take a while to import.
     """
@@ -205,7 +239,7 @@ def _kind(run: RunRecord) -> tuple[Any, ...]:
 
 
 def _parts(run: RunRecord) -> list[Any]:
-    """Returns the settings classes of a run, as far as there are such names here."""
+    """Return the settings classes of a run, as far as there are such names here."""
     named = [
         (LEARNERS, AGENTS[run.agent].learner if run.agent in AGENTS else ""),
         (UNCERTAINTIES, run.uncertainty or ""),
@@ -220,9 +254,9 @@ def _parts(run: RunRecord) -> list[Any]:
 
 def _read_object(path: Path) -> dict[str, Any]:
     try:
-        if not path.is_file():  # Opening a pipe would wait for a writer.
+        if not path.is_file():
             raise _DamageError(f"{path.name} is missing")
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(read_file(path, _LARGEST_FILE).decode())
     except OSError as error:
         raise _DamageError(f"{path.name} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
@@ -254,13 +288,14 @@ def _is_name(value: Any) -> bool:
 
 
 def _read_metrics(path: Path, skipped: list[Skipped]) -> dict[str, np.ndarray]:
-    """Reads the columns; a last line that was cut off is left out, other damage is an error."""
+    """Read the columns; a last line that was cut off is left out, other damage is an error."""
     try:
         if not path.is_file():
             raise _DamageError("no evaluation was recorded")
-        with path.open(encoding="utf-8", newline="") as file:
-            text = file.read()
+        text = read_file(path, _LARGEST_FILE).decode()
         whole, _, rest = text.rpartition("\n")
+        if whole.partition("\n")[0].count(",") >= _MOST_COLUMNS:
+            raise _DamageError(f"{path.name} has more than {_MOST_COLUMNS} columns")
         header, *rows = list(csv.reader(io.StringIO(whole, newline=""))) or [[]]
     except OSError as error:
         raise _DamageError(f"{path.name} cannot be read: {error.strerror}") from error

@@ -30,8 +30,14 @@ FEWEST_FOR_INTERVAL = 5
 FEWEST_FOR_BOOTSTRAP = 10
 """Seeds from which on the percentile bootstrap stands alone; with fewer it is too narrow."""
 
+FEWEST_FOR_TEST = 4
+"""Seeds a side with which a permutation test can be significant: three and three give 2/20."""
+
 FEWEST_PAIRED = 6
 """Pairs that a sign-flip test needs at least: five cannot give less than 2/32."""
+
+FINAL_EVALUATIONS = 30
+"""Evaluations at the end of a run whose mean is its final score."""
 
 MOST_ASSIGNMENTS = 200_000
 """Assignments of seeds to sides that a permutation test enumerates; of more it draws a sample."""
@@ -44,12 +50,12 @@ IntervalKind = Literal["none", "t", "bootstrap"]
 """Which 95 % interval a number of seeds supports."""
 
 Statistic = Literal["mean", "iqm"]
-"""What stands for several seeds: their mean, or the mean without the outer quarters."""
+"""Centre of several seeds: their mean, or the mean without the outer quarters."""
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """What one run measured at its evaluations.
+    """Values of one run at its evaluations.
 
     Attributes:
         queries: float64 [T], increasing, in simulator queries.
@@ -91,7 +97,7 @@ class Band:
 
 
 def interval_kind(seeds: int) -> IntervalKind:
-    """Returns which interval is shown for a number of seeds.
+    """Return which interval is shown for a number of seeds.
 
     Of fewer than five there is none. From five to nine it is Student's t interval: the percentile
     bootstrap cannot leave the range of the seeds, and is too narrow. From ten on it is the
@@ -103,7 +109,7 @@ def interval_kind(seeds: int) -> IntervalKind:
 
 
 def mean_interval(values: npt.ArrayLike, kind: IntervalKind | None = None) -> Interval:
-    """Returns the mean over seeds with its 95 % interval.
+    """Return the mean over seeds with its 95 % interval.
 
     The bootstrap resamples seeds with replacement, always with the same random numbers, so a
     report is reproducible.
@@ -118,13 +124,13 @@ def mean_interval(values: npt.ArrayLike, kind: IntervalKind | None = None) -> In
 
 
 def interquartile_mean(values: npt.ArrayLike) -> float:
-    """Returns the mean of what is left after dropping ⌊n/4⌋ values at either end."""
+    """Return the mean of what is left after dropping ⌊n/4⌋ values at either end."""
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     return float(ordered[_kept(len(ordered))].mean())
 
 
 def normalised_auc(curve: Curve, total: float) -> float:
-    """Returns the area under the curve divided by the total queries.
+    """Return the area under the curve divided by the total queries.
 
     The trapezoid rule runs from the first evaluation on. Before it the first value is taken to
     hold, so that a constant curve has its constant as its area. A curve that holds its last
@@ -140,18 +146,23 @@ def normalised_auc(curve: Curve, total: float) -> float:
 
 
 def queries_to_target(curve: Curve, target: float) -> float:
-    """Returns the queries at the first evaluation that reaches the target, infinity if none."""
+    """Return the queries at the first evaluation that reaches the target, infinity if none."""
     reached = curve.queries[curve.values >= target]
     return float(reached[0]) if len(reached) else math.inf
 
 
+def final_score(curve: Curve) -> float:
+    """Return the mean of the last evaluations."""
+    return float(curve.values[-FINAL_EVALUATIONS:].mean())
+
+
 def power_law_exponent(sizes: npt.ArrayLike, queries: npt.ArrayLike) -> float:
-    """Returns the k of queries = c·size^k, by least squares in logarithms."""
+    """Return the k of queries = c·size^k, by least squares in logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(queries), 1)[0])
 
 
 def improvement_interval(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Interval:
-    """Returns the probability that a random seed of ours beats a random seed of theirs.
+    """Return the probability that a random seed of ours beats a random seed of theirs.
 
     All pairs are compared and a tie counts one half: the Mann-Whitney statistic over its maximum.
     Its 95 % interval is a percentile bootstrap over the seeds of both sides, if either has five or
@@ -168,7 +179,7 @@ def improvement_interval(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Interval
 def difference_interval(
     ours: npt.ArrayLike, theirs: npt.ArrayLike, kind: IntervalKind | None = None
 ) -> Interval:
-    """Returns the difference of means with its 95 % interval.
+    """Return the difference of means with its 95 % interval.
 
     The t interval is Welch's, which lets the two sides differ in variance. The bootstrap resamples
     the seeds of both sides.
@@ -195,7 +206,7 @@ def difference_interval(
 
 
 def permutation_test(ours: npt.ArrayLike, theirs: npt.ArrayLike, *, paired: bool = False) -> float:
-    """Returns the two-sided p-value of a permutation test of the difference of means.
+    """Return the two-sided p-value of a permutation test of the difference of means.
 
     The p-value is the share of assignments of seeds to the two sides whose difference of means is
     at least as large as the one seen, in absolute value. All assignments are enumerated, so the
@@ -235,7 +246,7 @@ def permutation_test(ours: npt.ArrayLike, theirs: npt.ArrayLike, *, paired: bool
 
 
 def _side_sums(values: np.ndarray, size: int) -> tuple[np.ndarray, bool]:
-    """Returns the sums of choices of `size` values, and whether these are all choices."""
+    """Return the sums of choices of `size` values, and whether these are all choices."""
     total = math.comb(len(values), size)
     if total <= MOST_ASSIGNMENTS:
         members = itertools.chain.from_iterable(itertools.combinations(range(len(values)), size))
@@ -247,7 +258,7 @@ def _side_sums(values: np.ndarray, size: int) -> tuple[np.ndarray, bool]:
 
 
 def _flipped_sums(values: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Returns the sums of the values by choices of signs, and whether these are all choices."""
+    """Return the sums of the values by choices of signs, and whether these are all choices."""
     pairs = len(values)
     exact = 2**pairs <= MOST_ASSIGNMENTS
     if exact:
@@ -258,7 +269,7 @@ def _flipped_sums(values: np.ndarray) -> tuple[np.ndarray, bool]:
 
 
 def _pairs_bootstrap(pairs: np.ndarray) -> Interval:
-    """Returns the mean over all pairs of seeds [n, m], the seeds of both sides resampled."""
+    """Return the mean over all pairs of seeds [n, m], the seeds of both sides resampled."""
     rng = np.random.default_rng(_BOOTSTRAP_SEED)
     ours, theirs = (_weights(_picks(rng, seeds), seeds) for seeds in pairs.shape)
     means = ((ours @ pairs) * theirs).sum(axis=1)
@@ -267,7 +278,7 @@ def _pairs_bootstrap(pairs: np.ndarray) -> Interval:
 
 
 def align(curves: Sequence[Curve], until: float | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Puts curves with different evaluations and different ends on one grid.
+    """Put curves with different evaluations and different ends on one grid.
 
     The grid is every query number at which some curve was evaluated, and `until` if all curves hold
     their values that far. Between its evaluations a curve is linear. Before its first it has no
@@ -304,7 +315,7 @@ def align(curves: Sequence[Curve], until: float | None = None) -> tuple[np.ndarr
 def band(
     curves: Sequence[Curve], until: float | None = None, statistic: Statistic = "mean"
 ) -> Band:
-    """Returns the mean of aligned curves, point by point, with its 95 % interval.
+    """Return the mean of aligned curves, point by point, with its 95 % interval.
 
     Each point takes the runs that have a value there; `runs` says how many, and their number
     decides the interval, as `interval_kind` says. An interquartile mean has only the bootstrap's.
@@ -326,7 +337,7 @@ def band(
 def _estimate(
     values: np.ndarray, kind: IntervalKind, statistic: Statistic = "mean"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns a statistic over axis 0 of [n, points], and the ends of its intervals."""
+    """Return a statistic over axis 0 of [n, points], and the ends of its intervals."""
     seeds, points = values.shape
     if statistic == "iqm":
         values = np.sort(values, axis=0)
@@ -342,14 +353,14 @@ def _estimate(
 
 
 def _critical(freedom: float) -> float:
-    """Returns how many standard errors a t interval reaches to either side."""
+    """Return how many standard errors a t interval reaches to either side."""
     from scipy.special import stdtrit  # Slow to import, and most of the report does without.
 
     return float(stdtrit(freedom, (1 + LEVEL) / 2))
 
 
 def _bootstrap(values: np.ndarray, kept: slice) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the ends of percentile bootstrap intervals of [n, points].
+    """Return the ends of percentile bootstrap intervals of [n, points].
 
     Both statistics weigh the seeds, the interquartile mean in their order at each point. So what a
     resample comes to is a product with its weights, where sorted ranks stand for seeds.
@@ -370,10 +381,10 @@ def _picks(rng: np.random.Generator, seeds: int) -> np.ndarray:
 
 
 def _weights(picks: np.ndarray, seeds: int) -> np.ndarray:
-    """Returns the share of each seed in each resample, [RESAMPLES, seeds]."""
+    """Return the share of each seed in each resample, [RESAMPLES, seeds]."""
     return np.stack([(picks == seed).mean(axis=1) for seed in range(seeds)], axis=1)
 
 
 def _kept(seeds: int) -> slice:
-    """Returns the ranks that an interquartile mean is made of."""
+    """Return the ranks that an interquartile mean is made of."""
     return slice(seeds // 4, seeds - seeds // 4)

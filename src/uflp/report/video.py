@@ -1,8 +1,8 @@
-"""An episode as a moving picture."""
+"""Moving pictures: of an episode, and of the frames of a game."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +17,18 @@ if TYPE_CHECKING:
 SUFFIXES = (".gif", ".webp", ".png")
 _FRAMES = 400
 _MILLISECONDS = 40
+_ATARI_PIXEL = (2, 1)
+"""Width and height at which a pixel of the Atari is shown: its pixels are not square."""
 
 
 def check_video(path: Path) -> None:
-    """Refuses a file that could not be written as a moving picture."""
+    """Refuse a file that could not be written as a moving picture."""
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"a video ends in {', '.join(SUFFIXES)}, and {path} does not")
 
 
 def write_video(path: Path, images: Sequence[Image], milliseconds: int) -> None:
-    """Writes pictures, in one piece, as a file that shows them again and again.
+    """Write pictures, in one piece, as a file that shows them again and again.
 
     Args:
         path: of the file; its suffix says of which kind.
@@ -37,14 +39,14 @@ def write_video(path: Path, images: Sequence[Image], milliseconds: int) -> None:
     kind = path.suffix.removeprefix(".").upper()
     times = {"duration": milliseconds, "loop": 0}
     try:
-        with replacing(path) as temporary, temporary.open("wb") as file:
+        with replacing(path) as file:
             first.save(file, kind, save_all=True, append_images=others, **times)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 class Recorder:
-    """Collects pictures of a simulator; of a long episode, every second one, or fourth, and so on.
+    """Recorder of pictures; of a long episode it keeps every second one, or fourth, and so on.
 
     Attributes:
         frames: pictures, uint8 [H, W, 3] each.
@@ -56,7 +58,7 @@ class Recorder:
         self._period = 1
 
     def __call__(self, simulator: Any) -> None:
-        """Looks at a simulator."""
+        """Take a picture of a simulator."""
         if self._states % self._period == 0:
             self.frames.append(_picture(simulator))
         self._states += 1
@@ -65,7 +67,7 @@ class Recorder:
             self._period *= 2
 
     def write(self, path: Path) -> None:
-        """Writes the pictures into one file."""
+        """Write the pictures into one file."""
         from PIL import Image
 
         check_video(path)
@@ -82,5 +84,34 @@ def _picture(simulator: Any) -> np.ndarray:
     except NotImplementedError:
         picture = None
     if not isinstance(picture, np.ndarray) or picture.dtype != np.uint8 or picture.ndim != 3:
-        raise UsageError(f"{simulator.stamp.split()[0]} has no picture to show: leave out --video")
+        raise UsageError("this simulator draws no pictures: leave out --video")
     return picture
+
+
+def check_film(path: Path) -> None:
+    """Refuse a file that could not be written, before what it is to show has been played."""
+    check_video(path)
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name a file")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path} cannot be written: there is no folder {path.parent}")
+
+
+def write_film(path: Path, screens: Iterable[np.ndarray], seconds: float) -> int:
+    """Write screens, uint8 [H, W, 3], as a film that repeats, and return their number.
+
+    Args:
+        path: of the file.
+        screens: in order.
+        seconds: how long each is shown.
+    """
+    from PIL import Image
+
+    images = []
+    for screen in screens:
+        height, width = screen.shape[:2]
+        image = Image.fromarray(screen).quantize(64, Image.Quantize.FASTOCTREE)
+        size = (_ATARI_PIXEL[0] * width, _ATARI_PIXEL[1] * height)
+        images.append(image.resize(size, Image.Resampling.NEAREST))
+    write_video(path, images, round(1000 * seconds))
+    return len(images)

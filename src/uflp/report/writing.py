@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from uflp.files import create
 from uflp.report import html, markdown
 from uflp.report.curves import Reference, learning_curves, render
-from uflp.report.finds import read_finds
+from uflp.report.exploration_section import read_records
 from uflp.report.groups import Group, group_runs
 from uflp.report.runs import Skipped, read_runs
 from uflp.types import UsageError
@@ -33,7 +34,7 @@ class Report(NamedTuple):
 
 
 def write_report(directories: Sequence[Path], out: Path | None = None) -> Report:
-    """Sums up every run at or below the directories.
+    """Sum up every run at or below the directories.
 
     Writes one HTML page with everything inside it. Or, if `out` ends in `.md`, a Markdown page and,
     beside it, a picture of each preset as PNG and SVG, named after the page: `report-deep-sea.png`.
@@ -70,9 +71,9 @@ def write_report(directories: Sequence[Path], out: Path | None = None) -> Report
 def _html(
     out: Path, presets: Mapping[str, Sequence[Group]], skipped: list[Skipped]
 ) -> dict[Path, bytes]:
-    finds = read_finds([group for groups in presets.values() for group in groups], skipped)
+    records = read_records([group for groups in presets.values() for group in groups], skipped)
     references = {preset: _references(groups) for preset, groups in presets.items()}
-    text = html.page(presets, references, finds, skipped)
+    text = html.page(presets, references, records, skipped)
     return {out: text.encode("utf-8", errors="replace")}
 
 
@@ -92,7 +93,7 @@ def _markdown(
 
 
 def _check(out: Path) -> None:
-    """Refuses to write over anything but an earlier report."""
+    """Refuse to write over anything but an earlier report."""
     try:
         if out.is_dir():
             raise UsageError(f"{out} is a folder: name a file in it")
@@ -119,7 +120,7 @@ def _nothing(directories: Sequence[Path], skipped: Sequence[Skipped]) -> str:
 
 
 def _file_names(stem: str, presets: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Returns the names of each preset's pictures: `atari/pitfall` becomes `…-atari-pitfall`."""
+    """Return the names of each preset's pictures: `atari/pitfall` becomes `…-atari-pitfall`."""
     names: dict[str, dict[str, str]] = {}
     taken: set[str] = set()
     for preset in presets:
@@ -134,14 +135,14 @@ def _file_names(stem: str, presets: Sequence[str]) -> dict[str, dict[str, str]]:
 
 
 def _references(groups: Sequence[Group]) -> list[Reference]:
-    """Returns the target return as a line, if the groups agree on it."""
+    """Return the target return as a line, if the groups agree on it."""
     targets = {run.target for group in groups for run in group.runs}
     target = targets.pop()
     return [] if targets or target is None else [Reference(target, f"target {target:g}")]
 
 
 def write_files(files: Mapping[Path, bytes], out: Path) -> None:
-    """Writes all files or none: under other names first, then they are renamed.
+    """Write all files or none: under other names first, then they are renamed.
 
     All go into the folder of `out`, the one that an error names.
     """
@@ -153,7 +154,8 @@ def write_files(files: Mapping[Path, bytes], out: Path) -> None:
             if path.is_dir():  # Found out now, before the first file is in place.
                 raise IsADirectoryError(errno.EISDIR, f"{path.name} is a folder")
         for path, data in files.items():
-            temporary[path].write_bytes(data)
+            with create(temporary[path]) as file:
+                file.write(data)
         for path in files:
             temporary[path].replace(path)
     except OSError as error:

@@ -18,6 +18,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from uflp import files
+
 
 class EventFile:
     """The events of one run, in a file of its own beside earlier ones."""
@@ -28,7 +30,7 @@ class EventFile:
         self._begun = False
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Adds a row of metrics at its queries; what is not a finite number is left out."""
+        """Add a row of metrics at its queries; what is not a finite number is left out."""
         if not self._begun:
             self._write(_double(1, time.time()) + _bytes(3, b"brain.Event:2"))
             self._begun = True
@@ -46,7 +48,7 @@ class EventFile:
 
     def _write(self, event: bytes) -> None:
         length = struct.pack("<Q", len(event))
-        with self._path.open("ab") as file:
+        with files.append(self._path) as file:
             file.write(length + _checksum(length) + event + _checksum(event))
 
 
@@ -69,7 +71,7 @@ def _bytes(field: int, value: bytes) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """Returns seven bits to a byte, lowest first, all but the last byte marked."""
+    """Return seven bits to a byte, lowest first, all but the last byte marked."""
     digits = bytearray()
     while value > 0x7F:
         digits.append(value & 0x7F | 0x80)
@@ -79,7 +81,7 @@ def _varint(value: int) -> bytes:
 
 
 def _checksum(data: bytes) -> bytes:
-    """Returns the CRC-32C (Castagnoli) of the data, masked as TFRecord wants it."""
+    """Return the CRC-32C (Castagnoli) of the data, masked as TFRecord wants it."""
     table, crc = _table(), 0xFFFFFFFF
     for byte in data:
         crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8

@@ -1,38 +1,117 @@
-"""Run folders: `config.json`, `metrics.csv`, `summary.json`, records of exploration and events."""
+"""Run folders: `config.json`, `metrics.csv`, `summary.json`, records of exploration and events.
+
+One process at a time writes a folder, and nothing in it leads a writer to a file elsewhere.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
+import io
 import json
 import math
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, TextIO
+from typing import Any, BinaryIO, Literal, Protocol
 
 import numpy as np
 
+from uflp import files
 from uflp.arrays import write_arrays
-from uflp.files import TEMPORARY, replacing
 from uflp.runs.events import EventFile
-from uflp.runs.lock import LOCK, Lock
 from uflp.runs.provenance import changes, provenance
 from uflp.runs.run_protocol import BestTrajectory
-from uflp.runs.state_file import sync_folder
 from uflp.training.metrics import Row
 from uflp.training.settings import RunSettings, present_names
 from uflp.types import RunError, UsageError
+
+try:
+    import fcntl
+except ImportError:  # Windows refuses to replace files in use, which has to do there.
+    fcntl = None  # type: ignore[assignment]
 
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.csv", "summary.json"
 CHECKPOINT, HISTORY = "checkpoint", "history"
 AGENT = "agent.state"
 EVENTS = "events.out.tfevents"
 Stopped = Literal["budget", "goal", "callback"]
-_PROBE = ".write-probe"
-_NOTHING = {LOCK, CONFIG + TEMPORARY, _PROBE}
 BEST = "best-actions.npz"
+LOCK = ".lock"
+_PROBE = ".write-probe"
+_NOTHING = {LOCK, CONFIG + files.TEMPORARY, _PROBE}
+_CHECKSUM = "checksum"
+
+
+class LockedError(UsageError):
+    """Another process is at work on a folder."""
+
+
+class Lock:
+    """A lock on a folder that the system releases when its process ends, however that happens.
+
+    So the lock of a dead process is never in the way.
+    """
+
+    def __init__(self, folder: Path, *, wait: bool = False):
+        """Take the lock of a folder.
+
+        Args:
+            folder: what is locked.
+            wait: whether to wait for a process that has it.
+
+        Raises:
+            LockedError: if another process has it.
+            UsageError: if the folder cannot be written.
+        """
+        self._path = folder / LOCK
+        while True:
+            try:
+                self._file = files.update(self._path)
+            except files.NotOrdinaryError as error:
+                raise UsageError(f"{self._path} cannot be written: {error.strerror}") from error
+            except OSError as error:
+                raise UsageError(f"{folder} cannot be written: {error.strerror}") from error
+            if fcntl is None:
+                return
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                holder = self._file.read(20).decode(errors="replace").strip() or "unknown"
+                self._file.close()
+                raise LockedError(f"process {holder} is at work on {folder}") from None
+            # Whoever held it before may have removed the file that was opened here.
+            if self._is_there():
+                break
+            self._file.close()
+        self._file.truncate(0)
+        self._file.write(str(os.getpid()).encode())
+        self._file.flush()
+
+    def __enter__(self) -> Lock:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+    def follow(self, folder: Path) -> None:
+        """Go along with the folder, which now has another name."""
+        self._path = folder / LOCK
+
+    def release(self) -> None:
+        """Give up the lock."""
+        if not self._file.closed:
+            with contextlib.suppress(OSError):
+                self._path.unlink(missing_ok=True)
+            self._file.close()
+
+    def _is_there(self) -> bool:
+        try:
+            return os.path.samestat(os.fstat(self._file.fileno()), self._path.lstat())
+        except FileNotFoundError:
+            return False
 
 
 class Record(Protocol):
@@ -47,7 +126,7 @@ class Record(Protocol):
         """Whether it is to be written after the present evaluation; at the end it is anyway."""
 
     def write(self, path: Path) -> None:
-        """Writes the file in one piece."""
+        """Write the file in one piece."""
 
 
 class RunFolder:
@@ -66,11 +145,11 @@ class RunFolder:
         simulator: str | None = None,
         records: Sequence[Record] = (),
         *,
-        spread: Mapping[str, Any] | None = None,
+        cluster_config: Mapping[str, Any] | None = None,
         numerics: Mapping[str, Any] | None = None,
         resume: bool = False,
     ):
-        """Makes the folder; refuses one that holds another run, or that cannot be written.
+        """Make the folder; refuse one that holds another run, or that cannot be written.
 
         Args:
             path: of the folder.
@@ -78,7 +157,7 @@ class RunFolder:
             stop_at_return: see `train`.
             simulator: stamp of the simulator, which records what was drawn for it from the seed.
             records: what the run keeps of where it has been.
-            spread: see `RunProtocol`.
+            cluster_config: see `RunProtocol`.
             numerics: what the run's numbers depend on besides its settings.
             resume: whether the folder holds part of this very run, which goes on.
         """
@@ -86,7 +165,9 @@ class RunFolder:
         self._columns: list[str] | None = None
         self._best_score: float | None = None
         self._records = records
-        decisive = {**described(settings, stop_at_return), "simulator": simulator, **(spread or {})}
+        decisive = {**described(settings, stop_at_return), "simulator": simulator}
+        if cluster_config is not None:
+            decisive["cluster"] = cluster_config
         self.identity = json.dumps(decisive)
         if not resume:
             claim(path)
@@ -97,7 +178,8 @@ class RunFolder:
                 self._check(numerics or {})
             else:
                 made_with = {**provenance(), "numerics": numerics or {}}
-                write_json(path / CONFIG, decisive | made_with)
+                record = decisive | {_CHECKSUM: _checksum(as_json(decisive))} | made_with
+                write_json(path / CONFIG, record)
             self._events = EventFile(path)
         except BaseException:
             self._lock.release()
@@ -110,13 +192,10 @@ class RunFolder:
         self._lock.release()
 
     def _check(self, numerics: Mapping[str, Any]) -> None:
-        """Refuses to go on with what is finished; warns where its numbers may change."""
+        """Refuse to go on with what is finished; warn where its numbers may change."""
         if (self.path / SUMMARY).exists():
             raise UsageError(f"{self.path} holds a finished run: there is nothing to resume")
-        try:
-            before = json.loads((self.path / CONFIG).read_text()).get("numerics")
-        except (OSError, ValueError, AttributeError, RecursionError):
-            return
+        before = (read_object(self.path / CONFIG) or {}).get("numerics")
         changed = changes(before, numerics)
         if changed:
             warnings.warn(
@@ -126,8 +205,15 @@ class RunFolder:
                 stacklevel=2,
             )
 
+    def require_unchanged(self) -> None:
+        """Refuse a record that was changed, where no checkpoint tells what the run was."""
+        config = read_object(self.path / CONFIG) or {}
+        decisive = {key: config[key] for key in json.loads(self.identity) if key in config}
+        if config.get(_CHECKSUM, _checksum(decisive)) != _checksum(decisive):
+            raise UsageError(f"{self.path / CONFIG} was changed since the run began")
+
     def rewrite(self, rows: Sequence[Row]) -> None:
-        """Puts the rows of a checkpoint in the place of those that were written since.
+        """Put the rows of a checkpoint in the place of those that were written since.
 
         In one piece: who looks at the metrics meanwhile sees the ones or the others.
         """
@@ -135,12 +221,12 @@ class RunFolder:
             if not rows:
                 metrics.unlink(missing_ok=True)
                 return
-            with replacing(metrics) as temporary, temporary.open("w", newline="") as file:
+            with files.replacing(metrics) as file:
                 self._write(file, rows)
 
     def append(self, row: Row) -> None:
-        """Adds one row to the metrics and events, and now and then the records so far."""
-        with writing(self.path / METRICS) as metrics, metrics.open("a", newline="") as file:
+        """Add one row to the metrics and events, and now and then the records so far."""
+        with writing(self.path / METRICS) as metrics, files.append(metrics) as file:
             self._write(file, [row])
         with writing(self.path / EVENTS):
             self._events.append(row)
@@ -151,16 +237,18 @@ class RunFolder:
             with writing(self.path / record.file) as path:
                 record.write(path)
 
-    def _write(self, file: TextIO, rows: Sequence[Row]) -> None:
+    def _write(self, file: BinaryIO, rows: Sequence[Row]) -> None:
+        text = io.StringIO()
         for row in rows:
-            writer = csv.DictWriter(file, fieldnames=self._columns or list(row))
+            writer = csv.DictWriter(text, fieldnames=self._columns or list(row))
             if self._columns is None:
                 self._columns = list(row)
                 writer.writeheader()
             writer.writerow({key: _cell(value) for key, value in row.items()})
+        file.write(text.getvalue().encode())
 
     def keep_best(self, lineage: BestTrajectory) -> None:
-        """Writes the best screen score and what led to it, for `uflp replay`."""
+        """Write the best screen score and what led to it, for `uflp replay`."""
         if lineage.best_score == self._best_score:
             return
         self._best_score = lineage.best_score
@@ -170,13 +258,13 @@ class RunFolder:
             write_arrays(path, {"actions": actions, "screen_score": score})
 
     def finish(self, summary: dict[str, Any]) -> None:
-        """Writes `summary.json`, which says that the run is complete, after all else."""
+        """Write `summary.json`, which says that the run is complete, after all else."""
         self._keep(self._records)
         write_json(self.path / SUMMARY, summary)
 
 
 def described(settings: RunSettings, stop_at_return: float | None) -> dict[str, Any]:
-    """Returns what decides a run's numbers, as `config.json` holds it."""
+    """Return what decides a run's numbers, as `config.json` holds it."""
     return {
         **settings.names(),
         "stop_at_return": stop_at_return,
@@ -185,7 +273,7 @@ def described(settings: RunSettings, stop_at_return: float | None) -> dict[str, 
 
 
 def completed(config: dict[str, Any], settings: RunSettings) -> dict[str, Any]:
-    """Returns a run's record with the settings that did not exist yet when it was written.
+    """Return a run's record with the settings that did not exist yet when it was written.
 
     They have the default values of their settings classes, which stand for what was done before;
     settings that were renamed since have their present names.
@@ -199,21 +287,24 @@ def completed(config: dict[str, Any], settings: RunSettings) -> dict[str, Any]:
 
 
 def as_json(value: Any) -> Any:
-    """Returns what JSON makes of a value, such as lists of tuples."""
+    """Return what JSON makes of a value, such as lists of tuples."""
     return json.loads(json.dumps(value))
 
 
 def difference(have: Any, want: Any, key: str = "everything") -> str:
-    """Returns a phrase about the first setting that differs."""
-    if isinstance(have, dict) and isinstance(want, dict):
-        for name in {**want, **have}:
-            if have.get(name) != want.get(name):
-                return difference(have.get(name), want.get(name), name)
-    return f"{key} was {have}, not {want}"
+    """Return a phrase about every setting that differs, each under its own key.
+
+    The periods of evaluation come last: they often follow from another setting, such as a size.
+    """
+    if not isinstance(have, dict) or not isinstance(want, dict):
+        return f"{key} was {have}, not {want}"
+    names = [name for name in {**want, **have} if have.get(name) != want.get(name)]
+    names.sort(key=lambda name: name.startswith("eval_"))
+    return "; ".join(difference(have.get(name), want.get(name), name) for name in names)
 
 
 def claim(path: Path) -> None:
-    """Makes an empty folder, or says in one sentence why it cannot be had.
+    """Make an empty folder, or say in one sentence why it cannot be had.
 
     What a run leaves that was ended before it wrote its `config.json` counts for nothing.
     """
@@ -224,7 +315,7 @@ def claim(path: Path) -> None:
             raise UsageError(f"{path} already holds something: choose another --out, or remove it")
         path.mkdir(parents=True, exist_ok=True)
         probe = path / _PROBE
-        probe.touch()
+        files.create(probe).close()
         probe.unlink()
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
@@ -237,7 +328,7 @@ def summarize(
     folder: Path | None,
     stopped: Stopped = "budget",
 ) -> dict[str, Any]:
-    """Returns what a finished run comes to.
+    """Return what a finished run comes to.
 
     Args:
         settings: of the run.
@@ -246,7 +337,7 @@ def summarize(
         folder: where it was written.
         stopped: why it ended: `budget` spent, `goal` (`stop_at_return`) reached, or `callback`.
     """
-    target = settings.loop.target_return
+    target = settings.evaluation.target_return
     reached = [
         row["queries"] for row in rows if target is not None and row["eval_return_mean"] >= target
     ]
@@ -266,6 +357,9 @@ def summarize(
         "final_return": returns[-1] if returns else None,
         "best_return": max(returns, default=None),
         "positive_rewards": rows[-1]["positive_rewards"] if rows else 0,
+        "queries_to_first_reward": next(
+            (row["queries"] for row in rows if row["positive_rewards"] > 0), None
+        ),
         "wall_seconds": round(seconds, 3),
         "queries_per_second": round(queries / seconds, 1) if seconds else None,
         "run_dir": None if folder is None else str(folder),
@@ -276,7 +370,7 @@ def summarize(
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[Path]:
-    """Yields the path of a file; where it cannot be written, raises a `RunError` that names it."""
+    """Yield the path of a file; where it cannot be written, raises a `RunError` that names it."""
     try:
         yield path
     except OSError as error:
@@ -286,14 +380,28 @@ def writing(path: Path) -> Iterator[Path]:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Writes a JSON file in one piece: a reader sees the old one or the new one."""
+    """Write a JSON file in one piece: a reader sees the old one or the new one."""
     text = json.dumps(value, indent=2, allow_nan=False) + "\n"
     with writing(path):
-        with replacing(path) as temporary, temporary.open("w") as file:
-            file.write(text)
+        with files.replacing(path) as file:
+            file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
-        sync_folder(path.parent)
+        files.sync_folder(path.parent)
+
+
+def read_object(path: Path) -> dict[str, Any] | None:
+    """Return the object that a JSON file holds, None if it is missing or damaged."""
+    try:
+        value = json.loads(files.read_file(path))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _checksum(decisive: Any) -> str:
+    """Return a checksum of what decides a run, by which a change of it shows."""
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
 def _cell(value: Any) -> Any:
@@ -301,7 +409,7 @@ def _cell(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Returns what JSON holds of a number that `metrics.csv` takes as it is."""
+    """Return what JSON holds of a number that `metrics.csv` takes as it is."""
     if getattr(value, "shape", None) == ():
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,7 +1,10 @@
-"""Asking a run to stop: Ctrl-C, and what a system sends before it takes a process away."""
+"""Requests to stop a run: Ctrl-C, a terminal that closes, a system that ends the process."""
 
 from __future__ import annotations
 
+import contextlib
+import multiprocessing
+import os
 import signal
 import threading
 from pathlib import Path
@@ -9,8 +12,10 @@ from shlex import quote
 from types import FrameType
 from typing import Any
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_HANG_UP: int | None = getattr(signal, "SIGHUP", None)  # Windows has none.
+SIGNALS = [signal.SIGINT, signal.SIGTERM, *([] if _HANG_UP is None else [_HANG_UP])]
 _AT_ONCE = "ended at once; what was saved before is intact"
+_NOTED = b"uflp: the run is saved after this query, and ends; the same signal again ends it now\n"
 
 
 class Interrupted(BaseException):
@@ -32,16 +37,18 @@ class Interrupted(BaseException):
 
 
 def resume_command(folder: Path) -> str:
-    """Returns the advice for a run folder in which everything is saved."""
+    """Return the advice for a run folder in which everything is saved."""
     return f"saved; go on with: uflp train --resume {quote(str(folder))}"
 
 
 class Interruption:
-    """While it is in use, a first signal is only taken note of; a second one ends at once.
+    """Notes the first signal, and says so; the same one again ends at once.
 
-    With `at_once`, so does the first one: for those who have nothing to save themselves. Outside
-    of the main thread, where signals cannot be caught, it notes nothing. Who uses it has to look at
-    what it noted once more afterwards: a signal may come when there is nothing left to stop.
+    A terminal that closes may send its signal twice, and whoever runs many processes passes on what
+    they got themselves: neither ends at once. With `at_once`, the first one does, for those who
+    have nothing to save themselves. A signal that is ignored, as by `nohup`, stays ignored. Outside
+    of the main thread, where signals cannot be caught, nothing is noted. Who uses this looks at
+    `signal` once more afterwards: it may have come when there was nothing left to stop.
 
     Attributes:
         signal: number of the signal that came, None if none did.
@@ -54,7 +61,8 @@ class Interruption:
 
     def __enter__(self) -> Interruption:
         if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._note) for number in SIGNALS}
+            caught = [one for one in SIGNALS if signal.getsignal(one) is not signal.SIG_IGN]
+            self._before = {number: signal.signal(number, self._note) for number in caught}
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -62,6 +70,12 @@ class Interruption:
             signal.signal(number, handler)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        second, self.signal = self.signal is not None, number
-        if second or self._at_once:
+        again = self.signal == number and number != _HANG_UP
+        if self.signal is None:
+            self.signal = number
+            if not self._at_once and multiprocessing.parent_process() is None:
+                # Not by `print`, which a signal may have come in the midst of.
+                with contextlib.suppress(OSError):
+                    os.write(2, _NOTED)
+        if again or self._at_once:
             raise Interrupted(number)

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from uflp import masks, spaces
+from uflp import masks, spaces, state_file
 from uflp.networks.parameters import loaded_tree
 from uflp.planning import DemonstrationRecorder
 from uflp.randomness import Randomness
-from uflp.runs import state_file
 from uflp.simulators.base import Simulator
 from uflp.state import State
 from uflp.training.agent_runner import predict
@@ -35,7 +34,7 @@ class Policy:
     """
 
     def __init__(self, settings: RunSettings, state: State):
-        """Makes a policy of a run's settings, and of what `write_policy` kept of its state."""
+        """Make a policy of a run's settings, and of what `write_policy` kept of its state."""
         import jax
 
         self.settings = settings
@@ -50,7 +49,7 @@ class Policy:
         self._chance = np.random.default_rng(settings.seed)
 
     def values(self, observation: Any) -> np.ndarray:
-        """Returns the value of each action in a state, float32 [A]."""
+        """Return the value of each action in a state, float32 [A]."""
         if np.shape(observation) != self._shape:
             raise UsageError(
                 f"an observation has shape {self._shape} here, not {np.shape(observation)}"
@@ -58,7 +57,7 @@ class Policy:
         return self._predict(np.asarray(observation)[None]).mean(axis=0)[0]
 
     def act(self, observation: Any, mask: Any = None) -> int:
-        """Returns the best action in a state, or any for an agent that does not learn.
+        """Return the best action in a state, or any for an agent that does not learn.
 
         Args:
             observation: of the state.
@@ -74,7 +73,7 @@ class Policy:
         return self._choose(values, mask, self._chance)
 
     def simulator(self) -> Simulator:
-        """Returns a new simulator of the kind that it was trained in."""
+        """Return a new simulator of the kind that it was trained in."""
         simulator: Simulator = self.settings.simulator.make(self.settings.seed)
         return simulator
 
@@ -85,7 +84,7 @@ class Policy:
         watch: Watch | None = None,
         simulator: Simulator | DemonstrationRecorder | None = None,
     ) -> Evaluation:
-        """Plays episodes in a simulator of its own, or in one that is given.
+        """Play episodes in a simulator of its own, or in one that is given.
 
         Args:
             episodes: how many.
@@ -97,7 +96,7 @@ class Policy:
         if seed < 0:
             raise UsageError(f"a seed must not be negative, not {seed}")
         rng = Randomness(seed).at("evaluation", 0)
-        limit = self.settings.loop.eval_limit
+        limit = self.settings.evaluation.eval_limit
         simulator = simulator or self.simulator()
         return evaluate(simulator, self._act, episodes, rng, watch, limit)
 
@@ -114,6 +113,6 @@ class Policy:
 
 
 def write_policy(path: Path, identity: str, queries: int, learner: State) -> None:
-    """Writes a learner after some queries, and the settings of its run as JSON, into one file."""
+    """Write a learner after some queries, and the settings of its run as JSON, into one file."""
     run = {"queries": queries, "learner": learner}
     state_file.write(path, {"identity": identity, "run": run})

@@ -39,7 +39,7 @@ _FLAGS = (
 
 
 def provenance() -> dict[str, Any]:
-    """Returns what the run is made with, which does not decide whether it can go on."""
+    """Return what the run is made with, which does not decide whether it can go on."""
     return {
         "versions": {"python": platform.python_version()} | _versions(),
         "git_revision": _git_revision(),
@@ -49,7 +49,7 @@ def provenance() -> dict[str, Any]:
 
 
 def numerics(simulator: Any) -> dict[str, Any]:
-    """Returns what a run's numbers depend on besides its settings, by name.
+    """Return what a run's numbers depend on besides its settings, by name.
 
     Flags of JAX and XLA, and versions of the libraries that are at work, among them that of the
     package that the simulator's environment is from.
@@ -68,7 +68,7 @@ def numerics(simulator: Any) -> dict[str, Any]:
 
 
 def changes(before: Any, now: Mapping[str, Any]) -> list[str]:
-    """Returns a phrase for each thing that a run's numbers depend on and that has changed.
+    """Return a phrase for each thing that a run's numbers depend on and that has changed.
 
     Args:
         before: what `numerics` returned when the run began, as its record has it; a name that is
@@ -100,7 +100,7 @@ def _version(name: str) -> str | None:
 
 
 def _git_revision() -> str | None:
-    """Returns the revision of the checkout that the code runs from, if it is one.
+    """Return the revision of the checkout that the code runs from, if it is one.
 
     `-modified` follows where files of the package differ from that revision.
     """

@@ -24,27 +24,32 @@ class BestTrajectory(Protocol):
     best_score: float
 
     def best_actions(self) -> bytes:
-        """Returns the action of every frame from the initial state to the best screen score."""
+        """Return the action of every frame from the initial state to the best screen score."""
 
 
 class RunProtocol(Stateful, Protocol):
-    """A run, seen from those who keep its records: in one process, or spread over several.
+    """A run, seen from those who keep its records: in one process, or distributed over several.
 
     Attributes:
         settings: what decides it.
         simulator: of the kind that is trained in.
         exploration_log: where it has been.
-        spread: what `config.json` holds of how the run is spread; nothing for one process.
+        cluster_config: what `config.json` holds under `cluster`: how the run is distributed over
+            processes; None for one process.
     """
 
     settings: RunSettings
     simulator: Simulator
     exploration_log: ExplorationLog
-    spread: dict[str, Any]
+    cluster_config: dict[str, Any] | None
 
     @property
     def lineage(self) -> BestTrajectory | None:
         """What led to the best score, None where that cannot be replayed."""
+
+    @property
+    def in_simulator(self) -> bool:
+        """Whether the run was ended within a call of a simulator; it can be saved then."""
 
     @property
     def learner(self) -> Any:
@@ -58,21 +63,26 @@ class RunProtocol(Stateful, Protocol):
     def seconds(self) -> float:
         """Time spent on the run so far."""
 
-    def prepare(self, history: Iterable[tuple[Snapshot, Segment | None]]) -> None:
+    def prepare(
+        self,
+        history: Iterable[tuple[Snapshot, Segment | None]],
+        learner: State | None = None,
+    ) -> None:
         """Take what the run begins with, only before it begins.
 
         Args:
             history: of another run, oldest first, with the actions that led there if known.
+            learner: the state of another run's agent.
         """
 
     def train(self, pause: Callable[[], None]) -> Iterator[Row]:
-        """Runs until the budget is spent; yields a row of metrics after each evaluation."""
+        """Run until the budget is spent; yield a row of metrics after each evaluation."""
 
     def check_parameters(self) -> None:
-        """Raises an error if any of the learner's numbers is not finite."""
+        """Raise an error if any of the learner's numbers is not finite."""
 
     def kept(self) -> State:
-        """Returns what later runs may begin with: the history, and what led to its states."""
+        """Return what later runs may begin with: the history, and what led to its states."""
 
     def report(self) -> dict[str, Any]:
-        """Returns what is added to the summary."""
+        """Return what is added to the summary."""

@@ -3,57 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from uflp.agents.compute import configure
 from uflp.networks.parameters import saved_tree
 from uflp.planning import SimulatorFailedError
+from uflp.runs.checkpoints import DEFAULT_SECONDS, Saver, prepare
 from uflp.runs.folder import AGENT, RunFolder, Stopped, summarize
 from uflp.runs.interruption import Interrupted, Interruption
+from uflp.runs.outcome import Outcome
 from uflp.runs.policy import write_policy
 from uflp.runs.provenance import numerics
 from uflp.runs.run_protocol import RunProtocol
-from uflp.runs.saving import DEFAULT_SECONDS, Saver
-from uflp.runs.warm_start import prepare
 from uflp.training.metrics import Row
 from uflp.training.run import Run
 from uflp.training.settings import RunSettings
 from uflp.trust import names_of_run, remember
-from uflp.types import UsageError
+from uflp.types import RunError, UsageError
 
 Callback = Callable[[Row], Any]
 """Called with each row of metrics; a true answer ends the run."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a run came to.
-
-    Attributes:
-        settings: what decided it.
-        summary: its outcome, as in `summary.json`.
-        metrics: one array a column of `metrics.csv`.
-        run_dir: its folder, None where nothing was written.
-    """
-
-    settings: RunSettings
-    summary: dict[str, Any]
-    metrics: dict[str, np.ndarray]
-    run_dir: Path | None
-
-    def to_dataframe(self) -> Any:
-        """Returns the metrics as a pandas DataFrame."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise UsageError("a DataFrame needs pandas: pip install 'uflp[dataframe]'") from error
-
-        return pandas.DataFrame(self.metrics)
 
 
 def train(
@@ -65,8 +36,8 @@ def train(
     checkpoint_seconds: float = DEFAULT_SECONDS,
     resume: bool = False,
     make_run: Callable[[RunSettings], RunProtocol] = Run,
-) -> Result:
-    """Trains to the end of the budget, or until an evaluation satisfies a reason to stop.
+) -> Outcome:
+    """Train to the end of the budget, or until an evaluation satisfies a reason to stop.
 
     Args:
         settings: of the run.
@@ -87,7 +58,7 @@ def train(
     if stop_at_return is not None and not math.isfinite(stop_at_return):
         raise UsageError(f"stop_at_return must be a finite number, not {stop_at_return}")
     configure()
-    if settings.loop.keep_history and out is None:
+    if settings.planning.keep_history and out is None:
         raise UsageError("keep_history needs a run folder to keep it in")
     # The run first: parts that turn out not to fit together leave no folder behind.
     try:
@@ -99,8 +70,9 @@ def train(
     goal = math.inf if stop_at_return is None else stop_at_return
     if out is None:
         rows: list[Row] = []
-        stopped = _drive(run, rows.append, goal, callback)
-        return _result(settings, rows, summarize(settings, rows, run.seconds, None, stopped), None)
+        stopped = _drive(run.train(lambda: None), rows.append, goal, callback)
+        summary = summarize(settings, rows, run.seconds, None, stopped)
+        return Outcome(settings, summary, rows, None, run.queries, saved_tree(run.learner))
     stamp, records = run.simulator.stamp, run.exploration_log.records
     with (
         RunFolder(
@@ -109,13 +81,13 @@ def train(
             stop_at_return,
             stamp,
             records,
-            spread=run.spread,
+            cluster_config=run.cluster_config,
             numerics=numerics(run.simulator),
             resume=resume,
         ) as folder,
         Interruption() as interruption,
     ):
-        remember(out, names_of_run(settings.simulator, run.spread.get("cluster")))
+        remember(out, names_of_run(settings.imports, run.cluster_config))
         rows = []
         saver = Saver(run, rows, folder, interruption, checkpoint_seconds)
         if resume:
@@ -129,44 +101,63 @@ def train(
                 folder.keep_best(run.lineage)
 
         try:
-            stopped = _drive(run, keep, goal, callback, saver.pause)
+            stopped = _drive(
+                _going_on(run, saver.pause) if resume else run.train(saver.pause),
+                keep,
+                goal,
+                callback,
+            )
         except SimulatorFailedError as error:
             saver.save()
             raise SimulatorFailedError(f"{error}; {saver.advice}") from error.__cause__
+        except Interrupted as error:
+            if not run.in_simulator:
+                raise
+            # A second signal, in a call that may not return: all but the rollout can be saved.
+            saver.save()
+            raise Interrupted(error.signal, saver.advice) from None
         summary = summarize(settings, rows, run.seconds, out, stopped) | saver.report()
         summary |= run.report()
         run.check_parameters()
-        write_policy(out / AGENT, folder.identity, run.queries, saved_tree(run.learner))
-        if settings.loop.keep_history:
+        learner = saved_tree(run.learner)
+        write_policy(out / AGENT, folder.identity, run.queries, learner)
+        if settings.planning.keep_history:
             saver.keep_history()
         folder.finish(summary)
         saver.remove()
     if interruption.signal is not None:
         # Too late for this run, but not for those that whoever called this would make next.
         raise Interrupted(interruption.signal, f"the run was finished first: it is in {out}")
-    return _result(settings, rows, summary, out)
+    return Outcome(settings, summary, rows, out, run.queries, learner)
+
+
+def _going_on(run: RunProtocol, pause: Callable[[], None]) -> Iterator[Row]:
+    """Train a run that was loaded from a file.
+
+    A checkpoint that was forged may fit its run in every part, and still not as a whole.
+    """
+    try:
+        yield from run.train(pause)
+    except (RunError, UsageError):
+        raise
+    except Exception as error:
+        raise RunError(
+            f"the run cannot go on from its checkpoint: at query {run.queries}, it failed with "
+            f"{error!r}"
+        ) from error
 
 
 def _drive(
-    run: RunProtocol,
+    rows: Iterator[Row],
     keep: Callable[[Row], None],
     goal: float,
     callback: Callback | None,
-    pause: Callable[[], None] = lambda: None,
 ) -> Stopped:
-    """Runs to the end, and returns what ended it; `keep` is given every new row."""
-    for row in run.train(pause):
+    """Run to the end, and return what ended it; `keep` is given every new row."""
+    for row in rows:
         keep(row)
         if callback is not None and callback(row):
             return "callback"
         if row["eval_return_mean"] >= goal:
             return "goal"
     return "budget"
-
-
-def _result(
-    settings: RunSettings, rows: Sequence[Row], summary: dict[str, Any], out: Path | None
-) -> Result:
-    columns = rows[0] if rows else {}
-    metrics = {key: np.array([row[key] for row in rows]) for key in columns}
-    return Result(settings, summary, metrics, out)

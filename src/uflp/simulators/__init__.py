@@ -10,10 +10,12 @@ SIMULATORS = Registry(
         "swingup": "uflp.simulators.swingup:Swingup",
         "bsuite": "uflp.simulators.bsuite:Bsuite",
         "atari": "uflp.simulators.atari:Atari",
+        "dmc": "uflp.simulators.dmc:Dmc",
         "gym": "uflp.simulators.gymnasium:Gymnasium",
         "gymnax": "uflp.simulators.gymnax:Gymnax",
         "minigrid": "uflp.simulators.minigrid:Minigrid",
     },
+    group="uflp.simulators",
 )
 
 __all__ = ["SIMULATORS", "Simulator", "SnapshotError", "UnsavableError"]

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from PIL import Image
 
 from uflp.cells import cell_id
 from uflp.randomness import Randomness
 from uflp.registry import unknown
-from uflp.simulators import atari_screen
-from uflp.simulators.atari_places import PLACES
-from uflp.simulators.atari_screen import Screen
-from uflp.simulators.atari_snapshot import Codec, GameState
-from uflp.simulators.base import Simulator
+from uflp.simulators.atari_snapshot import SIDE, STACKED, Codec, GameState
+from uflp.simulators.base import Simulator, SnapshotError
+from uflp.simulators.projection import Projection
 from uflp.spaces import Frames
-from uflp.state import State
+from uflp.state import State, StateError, real, whole_numbers
 from uflp.types import Snapshot, UsageError
+
+# Acme's weights of red, green and blue.
+_LUMINANCE = np.array([0.299, 0.587, 1 - (0.299 + 0.587)])
 
 TREASURE_ROOM_BUG = 100_000.0
 """Montezuma's screen scores above this come from a bug in the game's treasure room."""
@@ -52,13 +54,52 @@ class Atari:
                 raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
 
     def make(self, seed: int) -> AtariSimulator:
-        """Returns a simulator, whose sticky actions are drawn from the seed."""
+        """Return a simulator, whose sticky actions are drawn from the seed."""
         return AtariSimulator(self, seed)
 
 
 def games() -> list[str]:
-    """Returns the names of all games."""
+    """Return the names of all games."""
     return [name.replace("_", "-") for name in _ale().roms.get_all_rom_ids()]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Numbered places of a game, and how they lie.
+
+    Attributes:
+        byte: of the console's memory, holds the number of the present place.
+        unit: what a place is called.
+        rows: numbers of the places from left to right, top row first; each row is centred.
+    """
+
+    byte: int
+    unit: str
+    rows: tuple[tuple[int, ...], ...]
+
+    def projection(self) -> Projection:
+        """Return the places as a map; numbers that are not on it count in its first corner."""
+        height, width = len(self.rows), max(map(len, self.rows))
+        cells = np.zeros(256, np.int64)
+        for row, places in enumerate(self.rows):
+            first = row * width + (width - len(places)) // 2
+            cells[list(places)] = first + np.arange(len(places))
+        return Projection(
+            axes=("floor", f"{self.unit} of the floor"),
+            edges=((0, height), (0, width)),
+            shape=(height, width),
+            cells=lambda places: cells[places],
+            unit=self.unit,
+        )
+
+
+PLACES: Mapping[str, Places] = {
+    "montezuma-revenge": Places(
+        byte=3,
+        unit="room",
+        rows=(tuple(range(3)), tuple(range(3, 8)), tuple(range(8, 15)), tuple(range(15, 24))),
+    )
+}
 
 
 class AtariSimulator(Simulator):
@@ -82,7 +123,7 @@ class AtariSimulator(Simulator):
         # Something that no state holds changes once a game is played (Q*bert and Tetris show it).
         self._emulator.act(0)
         self._codec = Codec(self._initial.serialize(), first)
-        self._first = atari_screen.stacked(first)
+        self._first = stacked(first)
         self._observation = self._first
         self._noise = np.random.PCG64(Randomness(seed).integer("atari"))
         self._draw = np.random.Generator(self._noise).random
@@ -103,7 +144,7 @@ class AtariSimulator(Simulator):
         )
 
     def metrics(self) -> dict[str, float]:
-        """Returns the cells seen and the highest screen score so far; a bug's score is apart.
+        """Return the cells seen and the highest screen score so far; a bug's score is apart.
 
         Where the game tells its places, also how many of them were reached, such as `rooms`.
         """
@@ -115,14 +156,14 @@ class AtariSimulator(Simulator):
         return scores
 
     def place(self, observation: np.ndarray) -> Any:
-        """Returns the number of the present place, where the game tells it."""
+        """Return the number of the present place, where the game tells it."""
         if self._places is None:
             return observation
         self._emulator.getRAM(self._memory)
         return int(self._memory[self._places.byte])
 
     def logs(self) -> State:
-        """Returns what `metrics` is made of."""
+        """Return what `metrics` is made of."""
         cells = np.fromiter(sorted(self._cells), np.int64, len(self._cells))
         return {
             "cells": cells,
@@ -132,13 +173,15 @@ class AtariSimulator(Simulator):
         }
 
     def load_logs(self, logs: State) -> None:
-        """Takes the logs of an equal simulator."""
-        self._cells = set(logs["cells"].tolist())
+        """Take the logs of an equal simulator."""
+        self._cells = set(whole_numbers(logs, "cells", least=-(2**63), most=2**63 - 1))
+        if not all(type(place) is int for place in logs["places"]):
+            raise StateError("a place has no number")
         self._visited = set(logs["places"])
-        self._best, self._best_by_bug = float(logs["best"]), float(logs["best_by_bug"])
+        self._best, self._best_by_bug = real(logs, "best"), real(logs, "best_by_bug")
 
     def join_logs(self, logs: State) -> None:
-        """Takes note of what another simulator has seen."""
+        """Take note of what another simulator has seen."""
         self._cells.update(logs["cells"].tolist())
         self._visited.update(logs["places"])
         self._best = max(self._best, float(logs["best"]))
@@ -173,7 +216,7 @@ class AtariSimulator(Simulator):
             if terminated or truncated:
                 break
         self.executed = bytes(executed)
-        self._observation = atari_screen.pushed(self._observation, self._screen.gray())
+        self._observation = pushed(self._observation, self._screen.gray())
         self._log(self.screen_score + reward)
         return self._observation, float(reward), terminated, truncated, {}
 
@@ -191,6 +234,9 @@ class AtariSimulator(Simulator):
 
     def _restore(self, data: bytes, *, exact: bool) -> tuple[np.ndarray, dict[str, Any]]:
         state = self._codec.unpack(data)
+        actions = len(self._emulator.getLegalActionSet())
+        if state.action >= actions or state.frames >= self._settings.max_frames:
+            raise SnapshotError("no game has come to this action, or to this frame")
         self._emulator.restoreState(_ale().ALEState(state.emulator))
         self._frames, self._action = state.frames, state.action
         # The emulator's own screen stays stale until its next frame.
@@ -202,15 +248,15 @@ class AtariSimulator(Simulator):
         return state.observation, {}
 
     def observation_of(self, snapshot: Snapshot) -> np.ndarray:
-        """Returns the frames at a snapshot, which need no emulator to be decoded."""
+        """Return the frames at a snapshot, which need no emulator to be decoded."""
         return self._codec.unpack(self._data_of(snapshot)).observation
 
     def by_bug(self, score: float) -> bool:
-        """Returns whether a screen score can only come from the treasure room's bug."""
+        """Return whether a screen score can only come from the treasure room's bug."""
         return self._settings.game == "montezuma-revenge" and score > TREASURE_ROOM_BUG
 
     def replay(self, actions: bytes) -> Iterator[tuple[float, np.ndarray]]:
-        """Plays actions frame by frame from the initial state, with no chance in between.
+        """Play actions frame by frame from the initial state, with no chance in between.
 
         Ends the episode that was under way. Yields the screen score and the screen, uint8
         [210, 160, 3], after each frame; stops when the game is over.
@@ -225,7 +271,7 @@ class AtariSimulator(Simulator):
                 return
 
     def _log(self, score: float) -> None:
-        """Takes note of a state and its screen score."""
+        """Take note of a state and its screen score."""
         self._cells.add(cell_id(self._observation))
         if self._places is not None:
             self._visited.add(self.place(self._observation))
@@ -235,13 +281,56 @@ class AtariSimulator(Simulator):
             self._best = max(self._best, score)
 
 
+class Screen:
+    """The last two frames of an emulator, pooled into one gray image of 84 × 84, as Acme does."""
+
+    def __init__(self, emulator: Any):
+        self._emulator = emulator
+        height, width = emulator.getScreenDims()
+        self._frames = np.zeros((2, height, width, 3), np.uint8)
+        self._pooled = np.zeros((height, width, 3), np.uint8)
+        self._caught = 0
+
+    def begin(self) -> None:
+        """Forget the frames of the last step: pooling never reaches beyond one step."""
+        self._caught = 0
+
+    def catch(self) -> None:
+        """Keep the emulator's present frame."""
+        self._emulator.getScreenRGB(self._frames[self._caught % 2])
+        self._caught += 1
+
+    def gray(self) -> np.ndarray:
+        """Return the maximum over what was caught last, gray, bilinear, uint8 [84, 84]."""
+        first, second = self._frames if self._caught > 1 else self._frames[[0, 0]]
+        np.maximum(first, second, out=self._pooled)
+        gray = (self._pooled.reshape(-1, 3) @ _LUMINANCE).astype(np.uint8)
+        image = Image.fromarray(gray.reshape(self._pooled.shape[:2]))
+        return np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BILINEAR))
+
+
+def stacked(frame: np.ndarray) -> np.ndarray:
+    """Return the observation at a reset, uint8 [4, 84, 84]: one frame after three blank ones."""
+    return pushed(np.zeros((STACKED, SIDE, SIDE), np.uint8), frame)
+
+
+def pushed(observation: np.ndarray, frame: np.ndarray) -> np.ndarray:
+    """Return the observation that follows: the oldest frame leaves, the new one comes last.
+
+    It cannot be written to, so that it can be handed out and kept at the same time.
+    """
+    following = np.concatenate([observation[1:], frame[None]])
+    following.flags.writeable = False
+    return following
+
+
 def version() -> str:
-    """Returns the version of ale-py, which decides the layout of an emulator's state."""
+    """Return the version of ale-py, which decides the layout of an emulator's state."""
     return importlib.metadata.version("ale-py")
 
 
 def load(game: str) -> Any:
-    """Returns an emulator at the initial state of a game, with nothing random in it."""
+    """Return an emulator at the initial state of a game, with nothing random in it."""
     ale_py = _ale()
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
     emulator = ale_py.ALEInterface()

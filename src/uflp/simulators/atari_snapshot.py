@@ -7,14 +7,21 @@ difference to the initial one, and the game's first frame is the dictionary of t
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import zlib
 from typing import NamedTuple
 
 import numpy as np
 
-from uflp.simulators.atari_screen import SIDE, STACKED
+from uflp.simulators.atari_layout import Layout
 from uflp.simulators.base import SnapshotError
+
+SIDE = 84
+"""Rows and columns of a frame."""
+
+STACKED = 4
+"""Frames of an observation."""
 
 # Frames so far, last action executed, state and increment of the noise.
 _HEADER = struct.Struct("<IB16s16s")
@@ -53,11 +60,15 @@ class Codec:
 
     def __init__(self, emulator: bytes, frame: np.ndarray):
         self._reference = np.frombuffer(emulator, np.uint8)
+        # Without a layout, of another version of the emulator, states are taken as they are.
+        self._layout: Layout | None = None
+        with contextlib.suppress(SnapshotError):
+            self._layout = Layout(emulator)
         self._dictionary = frame.tobytes()
         self.start = zlib.crc32(self._dictionary, zlib.crc32(emulator))
 
     def pack(self, state: GameState) -> bytes:
-        """Returns a state as bytes."""
+        """Return a state as bytes."""
         changes = state.observation.copy()
         changes[1:] ^= state.observation[:-1]
         header = _HEADER.pack(
@@ -68,7 +79,7 @@ class Codec:
         return header + body + squeeze.flush()
 
     def unpack(self, data: bytes) -> GameState:
-        """Returns the state that `pack` wrote."""
+        """Return the state that `pack` wrote, with an emulator's state that can be restored."""
         try:
             frames, action, *noise = _HEADER.unpack_from(data)
             expand = zlib.decompressobj(zdict=self._dictionary)
@@ -81,16 +92,13 @@ class Codec:
         observation = np.bitwise_xor.accumulate(changes, axis=0)
         observation.flags.writeable = False
         state, increment = (int.from_bytes(word, "little") for word in noise)
-        return GameState(
-            frames,
-            action,
-            (state, increment),
-            self._difference(body[_IMAGES:]),
-            observation,
-        )
+        emulator = self._difference(body[_IMAGES:])
+        if self._layout is not None:
+            emulator = self._layout.checked(emulator)
+        return GameState(frames, action, (state, increment), emulator, observation)
 
     def _difference(self, emulator: bytes) -> bytes:
-        """Returns what is different from the initial state, or from the difference the state."""
+        """Return what is different from the initial state, or from the difference the state."""
         difference = np.frombuffer(emulator, np.uint8).copy()
         shared = min(len(difference), len(self._reference))
         difference[:shared] ^= self._reference[:shared]

@@ -26,12 +26,25 @@ BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
 _LEAVES = frozenset({type(None), bool, float, str, bytes})
 _CONSTANTS = (
-    *(type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType),
-    *(types.GenericAlias, types.UnionType, functools.partial, np.dtype, np.ufunc, logging.Logger),
-    *(gymnasium.Space, EnvSpec),
+    type,
+    types.ModuleType,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodType,
+    types.GenericAlias,
+    types.UnionType,
+    functools.partial,
+    np.dtype,
+    np.ufunc,
+    logging.Logger,
+    gymnasium.Space,
+    EnvSpec,
 )
 # By name, since their packages need not be installed.
-_CONSTANT_NAMES = frozenset({"dm_env.specs:Array", "mujoco._structs:MjModel"})
+_CONSTANT_NAMES = frozenset(
+    # dm_control's physics is a view of a simulation, which is saved by itself.
+    {"dm_env.specs:Array", "mujoco._structs:MjModel", "dm_control.mujoco.engine:Physics"}
+)
 
 
 class UnreadableError(SnapshotError):
@@ -52,13 +65,13 @@ class Codec(Protocol):
     """Reads and writes objects whose state is not, or not all, in Python attributes."""
 
     def read(self, value: Any) -> Any:
-        """Returns the state of an object, made of what the reader understands."""
+        """Return the state of an object, made of what the reader understands."""
 
     def held(self, value: Any) -> Any:
-        """Returns the parts of that state that are generators, in their places, or None."""
+        """Return the parts of that state that are generators, in their places, or None."""
 
     def write(self, value: Any, state: Any) -> None:
-        """Puts an object into a state."""
+        """Put an object into a state."""
 
 
 NO_CODECS: Mapping[type, Codec] = types.MappingProxyType({})
@@ -79,7 +92,7 @@ class Reader:
         self._arrays: dict[int, list[list[Any]]] = defaultdict(list)
 
     def read(self, value: Any, path: str) -> Any:
-        """Returns the encoded form of a value that was found at a path."""
+        """Return the encoded form of a value that was found at a path."""
         cls: Any = type(value)
         if cls in _LEAVES:
             return value
@@ -96,7 +109,7 @@ class Reader:
         return self._shared(value, number, path)
 
     def _special(self, value: Any, path: str) -> list[Any] | None:
-        """Returns the form of what is a value in itself, or None if it is none after all."""
+        """Return the form of what is a value in itself, or None if it is none after all."""
         if isinstance(value, np.generic) and _is_simple(value.dtype):
             return ["scalar", value.dtype.str, value.tobytes()]
         if isinstance(value, enum.Enum) and value.name in type(value).__members__:
@@ -170,7 +183,7 @@ class Reader:
 
 
 def is_constant(value: Any) -> bool:
-    """Returns whether a value is code or a description, which no step changes."""
+    """Return whether a value is code or a description, which no step changes."""
     cls: Any = type(value)
     return _is_constant_class(cls)
 
@@ -184,23 +197,23 @@ def _is_constant_class(cls: Any) -> bool:
 
 @functools.cache
 def _is_special(cls: Any) -> bool:
-    """Returns whether instances may be values in themselves, which nothing can share."""
+    """Return whether instances may be values in themselves, which nothing can share."""
     kinds = (enum.Enum, range, np.generic)
     return issubclass(cls, kinds) or hasattr(cls, "_fields") or _is_constant_class(cls)
 
 
 def label_of(constant: Any) -> str:
-    """Returns a name by which a constant among data is recognised."""
+    """Return a name by which a constant among data is recognised."""
     return getattr(constant, "__qualname__", type(constant).__qualname__)
 
 
 def name_of(cls: type) -> str:
-    """Returns where a class is defined, as `module:name`."""
-    return f"{cls.__module__}:{cls.__qualname__}"
+    """Return where a class is defined, as `module:name`; some classes in C do not know it."""
+    return f"{getattr(cls, '__module__', '?')}:{cls.__qualname__}"
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
-    """Returns what an instance holds in its dictionary and in its slots."""
+    """Return what an instance holds in its dictionary and in its slots."""
     found = dict(getattr(value, "__dict__", {}))
     cls: Any = type(value)
     for name, member in slots_of(cls).items():
@@ -213,13 +226,13 @@ def attributes_of(value: Any) -> dict[str, Any]:
 
 @functools.cache
 def _facts(cls: Any) -> tuple[str, bool, dict[str, Any]]:
-    """Returns a class's name, whether it is plain, and its slots, looked up once."""
+    """Return a class's name, whether it is plain, and its slots, looked up once."""
     return name_of(cls), is_plain(cls), slots_of(cls)
 
 
 @functools.cache
 def slots_of(cls: Any) -> dict[str, Any]:
-    """Returns the descriptors of all slots that a class and its bases reserve."""
+    """Return the descriptors of all slots that a class and its bases reserve."""
     return {name: member for part in cls.__mro__ for name, member in _own_slots(part)}
 
 
@@ -232,7 +245,7 @@ def _own_slots(cls: type) -> list[tuple[str, Any]]:
 
 @functools.cache
 def is_plain(cls: Any) -> bool:
-    """Returns whether instances keep all their state in attributes, and none of it in C."""
+    """Return whether instances keep all their state in attributes, and none of it in C."""
     for part in cls.__mro__[:-1]:
         own = len(_own_slots(part)) + ("__dict__" in vars(part)) + ("__weakref__" in vars(part))
         if part.__basicsize__ > part.__base__.__basicsize__ + 8 * own:
@@ -241,7 +254,7 @@ def is_plain(cls: Any) -> bool:
 
 
 def generator_state(value: Any) -> tuple[str, Any]:
-    """Returns the kind of bits that a generator draws from, and its state."""
+    """Return the kind of bits that a generator draws from, and its state."""
     if isinstance(value, random.Random):
         return "MT19937", value.getstate()
     if isinstance(value, np.random.RandomState):
@@ -252,7 +265,7 @@ def generator_state(value: Any) -> tuple[str, Any]:
 
 
 def set_generator_state(value: Any, state: Any) -> None:
-    """Puts a generator into a state that `generator_state` returned."""
+    """Put a generator into a state that `generator_state` returned."""
     if isinstance(value, random.Random):
         value.setstate(state)
     elif isinstance(value, np.random.RandomState):

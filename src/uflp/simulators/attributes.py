@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import enum
 import random
+import struct
 import sys
 import zlib
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Set
-from typing import Any
+from typing import Any, ClassVar
 
 import msgpack
 import numpy as np
@@ -29,11 +30,14 @@ from uflp.simulators.base import SnapshotError
 
 Codecs = Mapping[type, reading.Codec]
 
+FORMER = {"uflp.simulators.scene:Scene": "uflp.simulators.env_layers:LayeredEnv"}
+"""Present names of classes by those that snapshots of earlier versions have."""
+
 
 def encode(
     target: Any, *, skip: Set[str] = frozenset(), codecs: Codecs = reading.NO_CODECS
 ) -> bytes:
-    """Returns the state of an object.
+    """Return the state of an object.
 
     Args:
         target: an instance of a Python class.
@@ -60,7 +64,7 @@ def write_back(
     skip: Set[str] = frozenset(),
     codecs: Codecs = reading.NO_CODECS,
 ) -> None:
-    """Puts an object into an encoded state.
+    """Put an object into an encoded state.
 
     Args:
         target: an object of the class that was encoded.
@@ -75,21 +79,26 @@ def write_back(
     try:
         node = msgpack.unpackb(data, strict_map_key=False)
         fits = isinstance(node, list) and node[0] == "object"
+        if fits:
+            node[2] = FORMER.get(node[2], node[2])
         if not fits or node[2] != reading.name_of(type(target)):
             raise SnapshotError(f"not a state of {type(target).__name__}")
-        _Writer(skip, exact, codecs).write(node, target, type(target).__name__)
+        Writer(skip, exact, codecs).write(node, target, type(target).__name__)
     except SnapshotError:
         raise
     except Exception as error:  # the bytes may be anything, and may fail in any way
         raise SnapshotError(f"not a state of {type(target).__name__}: {error!r}") from error
 
 
-class _Writer:
+class Writer:
     """Turns what a `Reader` made back into values, using the objects that are there.
 
     `_claimed` holds the objects that have got their new state: what is two objects in the snapshot
     and one in the target becomes two.
     """
+
+    _SHARED: ClassVar[Mapping[str, Callable[..., Any]]]
+    """How to write what can be shared, by its kind."""
 
     def __init__(self, skip: Set[str], exact: bool, codecs: Codecs):
         self._skip = skip
@@ -99,13 +108,27 @@ class _Writer:
         self._claimed: dict[int, Any] = {}
         self._packages: set[str] = set()
 
+    def know(self, made: Mapping[int, Any], claimed: Mapping[int, Any], packages: Set[str]) -> None:
+        """Take objects that are there already.
+
+        Args:
+            made: the objects by their numbers.
+            claimed: the same by their ids.
+            packages: of which others may be made.
+        """
+        self._made, self._claimed, self._packages = dict(made), dict(claimed), set(packages)
+
     def write(self, node: Any, old: Any, path: str) -> Any:
-        """Returns the value for a place that holds `old` now."""
+        """Return the value for a place that holds `old` now."""
         if not isinstance(node, list):
             return node
-        kind, *rest = node
+        kind = node[0]
+        method = self._SHARED.get(kind)
+        if method is not None:
+            return method(self, old, path, *node[1:])
         if kind == "same":
-            return self._made[rest[0]]
+            return self._made[node[1]]
+        rest = node[1:]
         if kind == "constant":
             if not reading.is_constant(old) or reading.label_of(old) != rest[0]:
                 raise SnapshotError(f"{path} cannot be restored: there is no {rest[0]}")
@@ -123,16 +146,7 @@ class _Writer:
             return tuple.__new__(cls, self._items(rest[1], old, path))
         if kind in reading.SEQUENCES:
             return self._sequence(old, path, kind, *rest)
-        if kind in reading.MAPPINGS:
-            return self._mapping(old, path, kind, *rest)
-        shared: dict[str, Callable[..., Any]] = {
-            "array": self._array,
-            "objects": self._objects,
-            "generator": self._generator,
-            "object": self._object,
-            "coded": self._coded,
-        }
-        return shared[kind](old, path, *rest)
+        return self._mapping(old, path, kind, *rest)
 
     def _keep(self, number: int, value: Any) -> Any:
         self._made[number] = self._claimed[id(value)] = value
@@ -163,8 +177,9 @@ class _Writer:
             if not isinstance(old, defaultdict):
                 raise SnapshotError(f"{path} cannot be restored: there is no defaultdict yet")
             value.default_factory = old.default_factory
-        for key, node in zip(self._items(keys, None, path), nodes, strict=True):
-            value[key] = self.write(node, olds.get(key), f"{path}[{key!r}]")
+        for key, node in zip(keys, nodes, strict=True):
+            name = self.write(key, None, path) if type(key) is list else key
+            value[name] = self.write(node, olds.get(name), f"{path}[{name!r}]")
         return value
 
     def _objects(self, old: Any, path: str, number: int, shape: list[int], nodes: list[Any]) -> Any:
@@ -180,7 +195,8 @@ class _Writer:
         shape, order, in_place = layout
         value = np.frombuffer(content, dtype).reshape(shape, order=order).copy(order)
         if not in_place:
-            return self._keep(number, value)
+            self._made[number] = self._claimed[id(value)] = value
+            return value
         if not isinstance(old, np.ndarray) or old.shape != value.shape or old.dtype != value.dtype:
             raise SnapshotError(f"{path} cannot be restored: it shares memory that is not there")
         old[...] = value
@@ -196,6 +212,15 @@ class _Writer:
         if self._exact:
             reading.set_generator_state(value, self.write(node, None, path))
         return self._keep(number, value)
+
+    def _pcg64(self, old: Any, path: str, number: int, content: bytes) -> Any:
+        if type(old) is not np.random.Generator or id(old) in self._claimed:
+            old = None
+        if not isinstance(getattr(old, "bit_generator", None), np.random.PCG64):
+            old = np.random.Generator(np.random.PCG64(zlib.crc32(content)))
+        if self._exact:
+            unpack_pcg64(old, content)
+        return self._keep(number, old)
 
     def _object(
         self, old: Any, path: str, number: int, name: str, nodes: dict[str, Any], left_out: Any
@@ -257,6 +282,45 @@ class _Writer:
         if not known:
             raise SnapshotError(f"{path} cannot be restored: {name} is not known here")
         return found
+
+
+_PCG64 = struct.Struct("<16s16s?I")
+PCG64_WIDTH = _PCG64.size
+"""Bytes that `pack_pcg64` returns."""
+
+
+def pack_pcg64(generator: np.random.Generator) -> bytes:
+    """Return the state of a generator on PCG64 as 37 bytes."""
+    state: Any = generator.bit_generator.state
+    words = state["state"]
+    return _PCG64.pack(
+        words["state"].to_bytes(16, "little"),
+        words["inc"].to_bytes(16, "little"),
+        bool(state["has_uint32"]),
+        state["uinteger"],
+    )
+
+
+def unpack_pcg64(generator: np.random.Generator, content: bytes, start: int = 0) -> None:
+    """Put a generator on PCG64 into the state that `pack_pcg64` returned."""
+    state, inc, has_uint32, uinteger = _PCG64.unpack_from(content, start)
+    words = {"state": int.from_bytes(state, "little"), "inc": int.from_bytes(inc, "little")}
+    generator.bit_generator.state = {
+        "bit_generator": "PCG64",
+        "state": words,
+        "has_uint32": int(has_uint32),
+        "uinteger": uinteger,
+    }
+
+
+Writer._SHARED = {
+    "array": Writer._array,
+    "objects": Writer._objects,
+    "generator": Writer._generator,
+    "pcg64": Writer._pcg64,
+    "object": Writer._object,
+    "coded": Writer._coded,
+}
 
 
 def _package(cls: type) -> str:

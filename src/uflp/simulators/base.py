@@ -11,7 +11,7 @@ import numpy as np
 
 from uflp import masks, spaces
 from uflp.simulators.projection import Projection
-from uflp.state import State
+from uflp.state import State, number
 from uflp.types import Snapshot, UsageError
 
 RandomnessMode = Literal["fresh", "exact"]
@@ -69,7 +69,7 @@ class Simulator(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode from the initial-state distribution; a seed renews the randomness."""
+        """Start an episode from the initial-state distribution; a seed renews the randomness."""
         super().reset(seed=seed)
         observation, info = self._reset(seed)
         self.screen_score = 0.0
@@ -79,7 +79,7 @@ class Simulator(gymnasium.Env[Any, Any]):
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Takes one action. During training, each call is one query."""
+        """Take one action. During training, each call is one query."""
         if not self._running:
             raise SnapshotError("no episode is under way: call reset() or restore() before step()")
         observation, reward, terminated, truncated, info = self._step(action)
@@ -90,7 +90,7 @@ class Simulator(gymnasium.Env[Any, Any]):
         return observation, reward, terminated, truncated, info
 
     def save(self) -> Snapshot:
-        """Returns a snapshot of the present state, with the randomness that lies ahead."""
+        """Return a snapshot of the present state, with the randomness that lies ahead."""
         if not self._running:
             raise SnapshotError("a finished episode cannot be saved: it has no future to restore")
         data = self._save()
@@ -101,7 +101,7 @@ class Simulator(gymnasium.Env[Any, Any]):
     def restore(
         self, snapshot: Snapshot, *, randomness: RandomnessMode = "fresh"
     ) -> tuple[Any, dict[str, Any]]:
-        """Goes back to a snapshot, and returns the observation there.
+        """Go back to a snapshot, and return the observation there.
 
         With `randomness="fresh"` the future is sampled anew, with `"exact"` the noise replays.
         """
@@ -123,7 +123,7 @@ class Simulator(gymnasium.Env[Any, Any]):
         return observation, info
 
     def observation_of(self, snapshot: Snapshot) -> Any:
-        """Returns the observation at a snapshot; the simulator itself stays where it is."""
+        """Return the observation at a snapshot; the simulator itself stays where it is."""
         here = self.save() if self._running else None
         score = self.screen_score
         try:
@@ -139,26 +139,26 @@ class Simulator(gymnasium.Env[Any, Any]):
         return spaces.actions(self.action_space) if self.masked else 0
 
     def place(self, observation: Any) -> Any:
-        """Returns what `projection` takes of the present state, whose observation is given."""
+        """Return what `projection` takes of the present state, whose observation is given."""
         return observation
 
     def metrics(self) -> dict[str, float]:
-        """Returns what this simulator adds to a run's metrics; cumulative, never rolled back."""
+        """Return what this simulator adds to a run's metrics; cumulative, never rolled back."""
         return {}
 
     def logs(self) -> State:
-        """Returns what `metrics` is made of: no snapshot holds it, and a resumed run needs it."""
+        """Return what `metrics` is made of: no snapshot holds it, and a resumed run needs it."""
         return {"replayed": self.replayed}
 
     def load_logs(self, logs: State) -> None:
-        """Takes the logs of an equal simulator."""
-        self.replayed = logs["replayed"]
+        """Take the logs of an equal simulator."""
+        self.replayed = number(logs, "replayed")
 
     def join_logs(self, logs: State) -> None:
-        """Adds the logs of another simulator of the same run to its own, but for `replayed`."""
+        """Add the logs of another simulator of the same run to its own, but for `replayed`."""
 
     def _data_of(self, snapshot: Snapshot) -> Any:
-        """Returns a snapshot's data as `_save` gave it, if it is of this simulator and whole."""
+        """Return a snapshot's data as `_save` gave it, if it is of this simulator and whole."""
         if snapshot.simulator != self.stamp:
             raise SnapshotError(
                 f"a snapshot of {snapshot.simulator!r} cannot be restored into {self.stamp!r}"

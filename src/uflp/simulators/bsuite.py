@@ -74,7 +74,7 @@ class BsuiteSimulator(Simulator):
         self.stamp = f"bsuite/1 id={settings.id} bsuite={version}"
 
     def _seed(self, seed: int) -> None:
-        """Gives the environment and each wrapper around it a generator of its own."""
+        """Give the environment and each wrapper around it a generator of its own."""
         layer: Any = self._course.env
         layers = []
         while layer is not None:
@@ -118,10 +118,16 @@ class _Course:
 _LEFT_OUT = frozenset(
     {
         # Logs, which run on through a restore.
-        *("_total_bad_episodes", "_denoised_return", "_raw_return", "_total_upright"),
-        *("_best_episode", "_total_regret", "_total_perfect"),
+        "_total_bad_episodes",
+        "_denoised_return",
+        "_raw_return",
+        "_total_upright",
+        "_best_episode",
+        "_total_regret",
+        "_total_perfect",
         # Constants, fixed by the id: left out for their size.
-        *("_action_mapping", "_mapping_rng"),
+        "_action_mapping",
+        "_mapping_rng",
     }
 )
 

@@ -1,6 +1,6 @@
 """One suite that every simulator passes: the promises of `Simulator`, put to the test.
 
-Simulators are checked from outside, by playing them along courses.
+Simulators are checked from outside, by playing them along scripts.
 """
 
 from __future__ import annotations
@@ -14,8 +14,16 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 
+from uflp.simulators.action_script import (
+    ActionScript,
+    Event,
+    difference,
+    distance,
+    ended,
+    same,
+    step,
+)
 from uflp.simulators.base import RandomnessMode, Simulator, SnapshotError
-from uflp.simulators.course import Course, Event, difference, ended, same, step
 from uflp.types import Snapshot
 
 # Fresh restores that must not all be followed by the same noise.
@@ -35,13 +43,17 @@ class Finding(NamedTuple):
     detail: str
 
 
-def check(make: Callable[[], Simulator], *, steps: int = 200, seed: int = 0) -> list[Finding]:
-    """Plays simulators, and returns the promises that they break: none, if they are faithful.
+def check(
+    make: Callable[[], Simulator], *, steps: int = 200, seed: int = 0, tolerance: float = 0.0
+) -> list[Finding]:
+    """Play simulators, and return the promises that they break: none, if they are faithful.
 
     Args:
         make: returns a new simulator, the same each time.
-        steps: how many steps a course has.
+        steps: how many steps a script has.
         seed: of the resets and of the actions.
+        tolerance: how far numbers may lie apart and count as equal, relative to numbers larger
+            than 1; 0 means to the bit.
     """
     make()  # an environment that is refused is no finding
     findings: list[Finding] = []
@@ -49,23 +61,26 @@ def check(make: Callable[[], Simulator], *, steps: int = 200, seed: int = 0) -> 
         if promise in _NEED_SEEDS and any(found.promise == SEEDS for found in findings):
             continue
         try:
-            findings += [Finding(promise, detail) for detail in holds(Course(make, steps, seed))]
-        except Exception as error:  # a broken simulator may fail in any way
+            findings += [
+                Finding(promise, detail)
+                for detail in holds(ActionScript(make, steps, seed, tolerance))
+            ]
+        except (Exception, SystemExit) as error:  # a broken simulator may fail in any way
             findings.append(Finding(promise, f"{RAISED} {type(error).__name__}: {error}"))
     return findings
 
 
-def _spaces(course: Course) -> Iterator[str]:
-    simulator = course.started()
+def _spaces(script: ActionScript) -> Iterator[str]:
+    simulator = script.started()
     restored, _ = simulator.restore(simulator.save())
-    for event in [Event(restored), *course.play(simulator)]:
+    for event in [Event(restored), *script.play(simulator)]:
         if not _lies_in(event.observation, simulator.observation_space):
             yield f"{event.observation!r} is not in {simulator.observation_space}"
             return
 
 
 def _lies_in(observation: Any, space: gymnasium.Space[Any]) -> bool:
-    """Returns whether a space has an observation, rounding errors at its bounds aside."""
+    """Return whether a space has an observation, rounding errors at its bounds aside."""
     if space.contains(observation):
         return True
     if not isinstance(space, gymnasium.spaces.Box) or not isinstance(observation, np.ndarray):
@@ -74,11 +89,11 @@ def _lies_in(observation: Any, space: gymnasium.Space[Any]) -> bool:
     return space.contains(near) and np.allclose(observation, near, rtol=1e-5, atol=1e-6)
 
 
-def _handed_out(course: Course) -> Iterator[str]:
-    simulator = course.started()
+def _handed_out(script: ActionScript) -> Iterator[str]:
+    simulator = script.started()
     snapshot = simulator.save()
     kept = []
-    for action in (None, *course.actions):
+    for action in (None, *script.actions):
         result = simulator.restore(snapshot) if action is None else step(simulator, action)
         kept.append((result[0], copy.deepcopy(result[0])))
         if action is not None and ended(result):
@@ -90,58 +105,66 @@ def _handed_out(course: Course) -> Iterator[str]:
             return
 
 
-def _seeds(course: Course) -> Iterator[str]:
-    yield from difference(course.play(course.started()), course.play(course.started()))
+def _seeds(script: ActionScript) -> Iterator[str]:
+    yield from _different(script, script.play(script.started()), script.play(script.started()))
 
 
-def _saving(course: Course) -> Iterator[str]:
-    simulator = course.started()
-    yield from difference(course.play(course.started()), course.play(simulator, simulator.save))
+def _saving(script: ActionScript) -> Iterator[str]:
+    simulator = script.started()
+    yield from _different(
+        script, script.play(script.started()), script.play(simulator, simulator.save)
+    )
 
 
-def _exact(course: Course) -> Iterator[str]:
-    for warm_up in course.warm_ups:
-        for what in replayed(course, warm_up):
+def _exact(script: ActionScript) -> Iterator[str]:
+    for warm_up in script.warm_ups:
+        for what in replayed(script, warm_up):
             yield what
             return
 
 
-def replayed(course: Course, warm_up: int) -> Iterator[str]:
-    """Saves some steps after a reset; says where what follows first differs from an exact replay.
+def replayed(script: ActionScript, warm_up: int) -> Iterator[str]:
+    """Save some steps after a reset; say where what follows first differs from an exact replay.
 
     Args:
-        course: what is played after the save.
+        script: what is played after the save.
         warm_up: steps from the reset to the save.
     """
-    simulator = course.started(warm_up)
-    snapshot = simulator.save()
-    travelled = snapshot
-    if simulator.portable:
-        travelled = Snapshot(*pickle.loads(pickle.dumps(snapshot)))
-    expected = course.play(simulator)
-    for place, target in (
-        ("the same simulator", simulator),
-        ("the same simulator once more", simulator),
-        ("a new simulator", course.make()),
-        ("a simulator elsewhere in an episode", course.started(warm_up + 3)),
-    ):
-        target.restore(travelled, randomness="exact")
-        for what in difference(expected, course.play(target)):
+    for place, expected, found in replays(script, warm_up):
+        for what in _different(script, expected, found):
             yield f"in {place}, {warm_up} steps after a reset: {what}"
             return
 
 
-def _observation(course: Course) -> Iterator[str]:
-    simulator = course.started()
-    for number, action in enumerate(course.actions):
+def replays(script: ActionScript, warm_up: int) -> Iterator[tuple[str, list[Event], list[Event]]]:
+    """Yield what followed a save, and what followed a restore in several places."""
+    simulator = script.started(warm_up)
+    snapshot = simulator.save()
+    travelled = snapshot
+    if simulator.portable:
+        travelled = Snapshot(*pickle.loads(pickle.dumps(snapshot)))
+    expected = script.play(simulator)
+    for place, target in (
+        ("the same simulator", simulator),
+        ("the same simulator once more", simulator),
+        ("a new simulator", script.make()),
+        ("a simulator elsewhere in an episode", script.started(warm_up + 3)),
+    ):
+        target.restore(travelled, randomness="exact")
+        yield place, expected, script.play(target)
+
+
+def _observation(script: ActionScript) -> Iterator[str]:
+    simulator, other = script.started(), script.make()
+    for number, action in enumerate(script.actions):
         result = step(simulator, action)
         if ended(result):
             return
         observation, mask = result[0], simulator.mask
         snapshot = simulator.save()
-        for target in (simulator, course.make()):
+        for target in (simulator, other):
             for restored, _ in (target.restore(snapshot, randomness=mode) for mode in _MODES):
-                if not same(restored, observation):
+                if not _equal(script, restored, observation):
                     yield f"after step {number}: {restored!r} instead of {observation!r}"
                     return
                 if not same(target.mask, mask):
@@ -149,30 +172,30 @@ def _observation(course: Course) -> Iterator[str]:
                     return
 
 
-def _reading(course: Course) -> Iterator[str]:
-    simulator = course.started()
+def _reading(script: ActionScript) -> Iterator[str]:
+    simulator = script.started()
     snapshot = simulator.save()
     expected, _ = simulator.restore(snapshot, randomness="exact")
     read: list[Any] = []
-    played = course.play(simulator, lambda: read.append(simulator.observation_of(snapshot)))
+    played = script.play(simulator, lambda: read.append(simulator.observation_of(snapshot)))
     for observation in read:
-        if not same(observation, expected):
+        if not _equal(script, observation, expected):
             yield f"{observation!r} instead of {expected!r}"
             return
-    yield from difference(course.play(course.started()), played)
+    yield from _different(script, script.play(script.started()), played)
 
 
-def _fresh_noise(course: Course) -> Iterator[str]:
-    other = course.make()
-    other.reset(seed=course.seed + 1)
-    if not any(difference(course.play(course.started()), course.play(other))):
+def _fresh_noise(script: ActionScript) -> Iterator[str]:
+    other = script.make()
+    other.reset(seed=script.seed + 1)
+    if not any(difference(script.play(script.started()), script.play(other))):
         return  # a seed changes nothing, so there is no noise
-    simulator = course.started()
+    simulator = script.started()
     snapshot = simulator.save()
 
     def play(target: Simulator) -> list[Event]:
         # Noise may enter with a new episode, and show only later in it.
-        return course.play(target) + course.play(target)
+        return script.play(target) + script.play(target)
 
     played = [play(simulator)]
     for target in [simulator] * _TRIES + [other] * _TRIES:
@@ -184,8 +207,8 @@ def _fresh_noise(course: Course) -> Iterator[str]:
         yield "every restore is followed by the same noise"
 
 
-def _snapshots(course: Course) -> Iterator[str]:
-    simulator, other = course.started(), course.make()
+def _snapshots(script: ActionScript) -> Iterator[str]:
+    simulator, other = script.started(), script.make()
     snapshot = simulator.save()
     if simulator.portable and type(snapshot.data) is not bytes:
         yield f"the data is {type(snapshot.data).__name__}, not bytes"
@@ -195,15 +218,15 @@ def _snapshots(course: Course) -> Iterator[str]:
         yield f"two simulators have two stamps, {simulator.stamp!r} and {other.stamp!r}"
 
 
-def _finished(course: Course) -> Iterator[str]:
-    simulator = course.finished()
+def _finished(script: ActionScript) -> Iterator[str]:
+    simulator = script.finished()
     if simulator is not None:
         yield from _unless_refused("saving one", simulator.save)
-        yield from _unless_refused("stepping one", lambda: simulator.step(course.actions[0]))
+        yield from _unless_refused("stepping one", lambda: simulator.step(script.actions[0]))
 
 
-def _damage(course: Course) -> Iterator[str]:
-    simulator = course.started()
+def _damage(script: ActionScript) -> Iterator[str]:
+    simulator = script.started()
     snapshot = simulator.save()
     data = snapshot.data
     broken = {"a foreign stamp": snapshot._replace(simulator="another simulator")}
@@ -218,8 +241,17 @@ def _damage(course: Course) -> Iterator[str]:
         for mode in _MODES:
             attempt = partial(simulator.restore, bad, randomness=mode)
             yield from _unless_refused(f"{what}, {mode}", attempt)
-    expected = course.play(course.started())
-    yield from (f"after refusals, {what}" for what in difference(expected, course.play(simulator)))
+    expected = script.play(script.started())
+    after = script.play(simulator)
+    yield from (f"after refusals, {what}" for what in _different(script, expected, after))
+
+
+def _different(script: ActionScript, expected: list[Event], found: list[Event]) -> Iterator[str]:
+    return difference(expected, found, script.tolerance)
+
+
+def _equal(script: ActionScript, a: Any, b: Any) -> bool:
+    return same(a, b) or (script.tolerance > 0 and distance(a, b)[1] <= script.tolerance)
 
 
 def _unless_refused(what: str, attempt: Callable[[], object]) -> Iterator[str]:
@@ -233,10 +265,10 @@ def _unless_refused(what: str, attempt: Callable[[], object]) -> Iterator[str]:
         yield f"{what}: not refused"
 
 
-def _screen_score(course: Course) -> Iterator[str]:
-    simulator = course.started()
+def _screen_score(script: ActionScript) -> Iterator[str]:
+    simulator = script.started()
     total, scores = 0.0, []
-    for action in course.actions:
+    for action in script.actions:
         scores.append((total, simulator.save()))
         result = step(simulator, action)
         total += float(result[1])
@@ -252,10 +284,10 @@ def _screen_score(course: Course) -> Iterator[str]:
             return
 
 
-def _logs(course: Course) -> Iterator[str]:
-    simulator = course.started()
+def _logs(script: ActionScript) -> Iterator[str]:
+    simulator = script.started()
     snapshot = simulator.save()
-    course.play(simulator)
+    script.play(simulator)
     before = copy.deepcopy(simulator.metrics())
     simulator.restore(snapshot, randomness="exact")
     if simulator.metrics() != before:
@@ -267,7 +299,7 @@ SEEDS = "equal seeds give equal episodes"
 SPACE = "observations lie in the observation space"
 EXACT = "an exact restore replays to the bit"
 READING = "reading a snapshot's observation disturbs nothing"
-_PROMISES: dict[str, Callable[[Course], Iterator[str]]] = {
+_PROMISES: dict[str, Callable[[ActionScript], Iterator[str]]] = {
     SPACE: _spaces,
     "observations stay as they were handed out": _handed_out,
     SEEDS: _seeds,

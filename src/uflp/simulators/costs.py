@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from uflp.simulators.action_script import step
 from uflp.simulators.base import Simulator
-from uflp.simulators.course import step
 from uflp.types import Snapshot
 
 _ROUNDS, _STATES = 7, 200
@@ -30,7 +30,7 @@ class Costs(NamedTuple):
 
 
 def measure(simulator: Simulator) -> Costs:
-    """Times saves and restores along random actions: the median of a few rounds of many states."""
+    """Time saves and restores along random actions: the median of a few rounds of many states."""
     rng = np.random.default_rng(0)
     simulator.action_space.seed(0)
     saving, restoring, sizes = [], [], []
@@ -46,7 +46,7 @@ def measure(simulator: Simulator) -> Costs:
 
 
 def _walk(simulator: Simulator, rng: np.random.Generator) -> tuple[list[Snapshot], float]:
-    """Returns snapshots of the states on the way, and the seconds that saving them took."""
+    """Return snapshots of the states on the way, and the seconds that saving them took."""
     snapshots = []
     seconds = 0.0
     over = True

@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
+import numpy as np
 
+from uflp.cells import SeenCells
 from uflp.registry import unknown
+from uflp.simulators import attribute_reader as reading
 from uflp.simulators import attributes
 from uflp.simulators.attribute_reader import UnreadableError
 from uflp.simulators.base import Simulator, SnapshotError, UnsavableError
-from uflp.simulators.scene import Scene, copied
+from uflp.simulators.env_layers import LayeredEnv, copied
 from uflp.simulators.strategies import STRATEGIES, Copy, Replay, Strategy
+from uflp.simulators.time_limits import TimeLimits, check_time_limit
+from uflp.state import State, whole_numbers
 from uflp.trust import permit
 from uflp.types import UsageError
 
@@ -28,14 +33,19 @@ class Gymnasium:
         strategy: how it is saved: `native`, `attributes`, `copy`, `replay`, or `auto`, which takes
             the first of the first three that can.
         flatten: whether observations with parts are flattened, so that they can be learned from.
+        time_limit: `restart` starts a limit that truncates anew at a restart, `continue` lets it go
+            on from the saved step; any other word names the attribute that counts the steps, and
+            restarts it.
     """
 
     id: str = "CartPole-v1"
     strategy: str = "auto"
     flatten: bool = False
+    time_limit: str = "restart"
 
     def __post_init__(self) -> None:
-        _check_strategy(self.strategy)
+        check_strategy(self.strategy)
+        check_time_limit(self.time_limit)
         for name in self.imports:
             permit(name, "code to import")
         if self.id not in gymnasium.registry and not self.imports:
@@ -47,13 +57,18 @@ class Gymnasium:
         return {f"gym:{self.id}": None} if ":" in self.id else {}
 
     def make(self, seed: int) -> GymnasiumSimulator:
-        """Returns a simulator; its randomness comes from the seeds that `reset` is given."""
+        """Return a simulator; its randomness comes from the seeds that `reset` is given."""
         env = made(self.id)
-        return GymnasiumSimulator(flat(env) if self.flatten else env, strategy=self.strategy)
+        return GymnasiumSimulator(
+            flat(env) if self.flatten else env,
+            strategy=self.strategy,
+            time_limit=self.time_limit,
+            count_cells=True,
+        )
 
 
 def made(name: str) -> gymnasium.Env[Any, Any]:
-    """Returns the environment of an id, or says in one sentence why it cannot be had."""
+    """Return the environment of an id, or say in one sentence why it cannot be had."""
     try:
         return gymnasium.make(name)
     except (gymnasium.error.Error, ImportError) as error:
@@ -61,7 +76,7 @@ def made(name: str) -> gymnasium.Env[Any, Any]:
 
 
 def flat(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
-    """Returns an environment whose observations are a Box or a Discrete, if that can be had."""
+    """Return an environment whose observations are a Box or a Discrete, if that can be had."""
     space = env.observation_space
     if isinstance(space, gymnasium.spaces.Box | gymnasium.spaces.Discrete):
         return env
@@ -85,14 +100,24 @@ class GymnasiumSimulator(Simulator):
         strategy: how it is saved.
     """
 
-    def __init__(self, env: gymnasium.Env[Any, Any], *, strategy: str = "auto"):
-        """Takes an environment, and finds out how it can be saved.
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        *,
+        strategy: str = "auto",
+        time_limit: str = "restart",
+        count_cells: bool = False,
+    ):
+        """Take an environment, and find out how it can be saved.
 
         Args:
             env: it is reset once, since some environments have no state before.
             strategy: see `Gymnasium`.
+            time_limit: see `Gymnasium`.
+            count_cells: whether `metrics` tells how many different cells were seen.
         """
-        _check_strategy(strategy)
+        check_strategy(strategy)
+        check_time_limit(time_limit)
         if not isinstance(env, gymnasium.Env):
             raise UsageError(
                 f"{type(env).__name__} is not a gymnasium.Env: of a vector of environments, "
@@ -105,14 +130,17 @@ class GymnasiumSimulator(Simulator):
         self.render_mode = env.render_mode
         self.spec = env.spec
         self._options: dict[str, Any] | None = None
-        self._scene = Scene(env)
+        self._layered = LayeredEnv(env)
         observation, info = _first_reset(env)
-        self._scene.see(observation, info)
+        self._layered.see(observation, info)
         numbered = isinstance(env.action_space, gymnasium.spaces.Discrete)
         self.masked = numbered and "action_mask" in info
         env.unwrapped.np_random  # noqa: B018 (made when first asked for: a restore needs one)
-        self.strategy = _choose(self._scene, strategy)
+        self.strategy = _choose(self._layered, strategy)
+        self.strategy.prepare()
         self._take = self.strategy.stepping()
+        self._time_limits = TimeLimits(self._layered, self.strategy, time_limit)
+        self._cells = SeenCells(self.observation_space) if count_cells else None
         self.portable = self.strategy.portable
         self.stamp = _stamp(env, self.strategy)
 
@@ -133,42 +161,78 @@ class GymnasiumSimulator(Simulator):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode; the options go to the environment."""
+        """Start an episode; the options go to the environment."""
         self._options = options
         return super().reset(seed=seed)
 
+    def metrics(self) -> dict[str, float]:
+        """Return the cells seen so far, if they are counted."""
+        counted = self._cells is not None and self._cells.counted
+        return {"cells": len(self._cells.numbers)} if counted and self._cells else {}
+
+    def logs(self) -> State:
+        """Return the steps that were replayed, what is known of time limits, and the cells seen."""
+        logs = {**super().logs(), "time_limits": self._time_limits.state()}
+        if self._cells is not None:
+            logs["cells"] = np.array(sorted(self._cells.numbers), np.int64)
+        return logs
+
+    def load_logs(self, logs: State) -> None:
+        """Take the logs of an equal simulator; those of version 0.1.0 know no time limits."""
+        super().load_logs(logs)
+        if "time_limits" in logs:
+            self._time_limits.load(logs["time_limits"])
+        if self._cells is not None and "cells" in logs:
+            self._cells.numbers = set(whole_numbers(logs, "cells", least=-(2**63), most=2**63 - 1))
+
+    def join_logs(self, logs: State) -> None:
+        """Add the cells that another simulator of the same run has seen."""
+        if self._cells is not None:
+            self._cells.numbers.update(logs["cells"].tolist())
+
     def render(self) -> Any:
-        """Renders the environment."""
+        """Render the environment."""
         return self.env.render()
 
     def close(self) -> None:
-        """Closes the environment."""
+        """Close the environment."""
         self.env.close()
 
     def _reset(self, seed: int | None) -> tuple[Any, dict[str, Any]]:
         observation, info = self.strategy.reset(seed, self._options)
-        self._scene.see(observation, info)
+        self._layered.see(observation, info)
+        self._time_limits.reset()
         return copied(observation), info
 
     def _step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self._take(action)
-        self._scene.see(observation, info)
-        return copied(observation), float(reward), bool(terminated), bool(truncated), info
+        self._layered.see(observation, info)
+        terminated, truncated = bool(terminated), bool(truncated)
+        self._time_limits.stepped(terminated, truncated)
+        if self._cells is not None:
+            self._cells.add(observation)
+        return copied(observation), float(reward), terminated, truncated, info
 
     def _save(self) -> Any:
         return self.strategy.save()
 
     def _restore(self, data: Any, *, exact: bool) -> tuple[Any, dict[str, Any]]:
+        if not exact:
+            self._time_limits.restoring(data)
         self.strategy.restore(data, exact=exact)
-        return self._scene.shown()
+        self._time_limits.restored(fresh=not exact)
+        return self._layered.shown()
 
 
 _NO_STATE = frozenset(
     {
         # What a wrapper was made with, and what it has looked up.
-        *("_saved_kwargs", "_cached_spec", "_metadata"),
+        "_saved_kwargs",
+        "_cached_spec",
+        "_metadata",
         # Statistics of normalisers are learned: they stay.
-        *("obs_rms", "return_rms"),
+        "obs_rms",
+        "return_rms",
     }
 )
 _TABLES = frozenset({"P", "desc", "initial_state_distrib"})
@@ -185,10 +249,10 @@ _WAYS_OUT = {
 """Packages whose objects only look as if they could be copied, and what to do instead."""
 
 
-def _choose(scene: Scene, name: str) -> Strategy:
-    """Returns the strategy of a name, or the first that can save the scene."""
+def _choose(layered: LayeredEnv, name: str) -> Strategy:
+    """Return the strategy of a name, or the first that can save the layered."""
     skip = _NO_STATE
-    if type(scene.env.unwrapped).__module__.startswith("gymnasium.envs.toy_text"):
+    if type(layered.env.unwrapped).__module__.startswith("gymnasium.envs.toy_text"):
         skip |= _TABLES
     candidates = [STRATEGIES[name]] if name != "auto" else list(STRATEGIES.values())[:-1]
     reasons: list[str] = []
@@ -197,31 +261,35 @@ def _choose(scene: Scene, name: str) -> Strategy:
         if candidate is Copy and way_out in _WAYS_OUT.values():
             break
         try:
-            strategy = candidate(scene, skip)
+            strategy = candidate(layered, skip)
             strategy.save()
         except SnapshotError as error:
             reasons.append(str(error))
             if isinstance(error, UnreadableError):
-                way_out = _WAYS_OUT.get(error.cls.__module__.partition(".")[0], way_out)
+                way_out = _WAYS_OUT.get(_package(error.cls), way_out)
         else:
             return strategy
     if Replay.name not in way_out and name != Replay.name:
         way_out += ', or, if its episodes follow from seed and actions, use strategy="replay"'
     # That it has no methods of its own, which comes first, goes without saying for most.
     why = "; ".join(reasons[1:] or reasons)
-    raise UnsavableError(f"{scene.env} cannot be saved: {why}; the way out: {way_out}")
+    raise UnsavableError(f"{layered.env} cannot be saved: {why}; the way out: {way_out}")
+
+
+def _package(cls: type) -> str:
+    return reading.name_of(cls).partition(":")[0].partition(".")[0]
 
 
 def _first_reset(env: Any) -> tuple[Any, dict[str, Any]]:
     try:
         return env.reset()
-    except Exception as error:  # an environment is anybody's code
+    except (Exception, SystemExit) as error:  # an environment is anybody's code
         reason = f"{type(error).__name__}: {_one_line(error)}"
         raise UnsavableError(f"{env} cannot be reset: {reason}") from error
 
 
 def _stamp(env: Any, strategy: Strategy) -> str:
-    """Names what must be equal for one environment to go on from another's state."""
+    """Name what must be equal for one environment to go on from another's state."""
     constants = {
         name: value for name, value in vars(env.unwrapped).items() if name in strategy.skip
     }
@@ -243,10 +311,11 @@ class _Constants:
     made_with: str
 
 
-def _check_strategy(name: str) -> None:
+def check_strategy(name: str) -> None:
+    """Refuse what is neither `auto` nor the name of a strategy."""
     if name != "auto" and name not in STRATEGIES:
         raise UsageError(unknown("strategy", name, ["auto", *STRATEGIES]))
 
 
-def _one_line(error: Exception) -> str:
+def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split()).rstrip(".")

@@ -35,12 +35,12 @@ class Gymnax:
             raise UsageError(unknown("gymnax id", self.id, registered()))
 
     def make(self, seed: int) -> GymnaxSimulator:
-        """Returns a simulator; the seed is that of its randomness until `reset` is given one."""
+        """Return a simulator; the seed is that of its randomness until `reset` is given one."""
         return GymnaxSimulator(compiled(self.id), seed)
 
 
 def registered() -> list[str]:
-    """Returns the ids of all environments of gymnax."""
+    """Return the ids of all environments of gymnax."""
     try:
         from gymnax.registration import registered_envs
     except ImportError as error:
@@ -74,7 +74,7 @@ class Functions(NamedTuple):
 
 @functools.cache
 def compiled(name: str) -> Functions:
-    """Compiles an environment of gymnax; all simulators of it share the functions.
+    """Compile an environment of gymnax; all simulators of it share the functions.
 
     The limit of steps that gymnax gives every environment is not part of the task, but in bsuite's
     experiments it is.
@@ -183,7 +183,7 @@ class Layout:
     """
 
     def __init__(self, like: Any):
-        """Takes a pytree of arrays, or of their shapes and types."""
+        """Take a pytree of arrays, or of their shapes and types."""
         import jax
 
         paths, tree = jax.tree.flatten_with_path(like)
@@ -196,7 +196,7 @@ class Layout:
         self.checksum = zlib.crc32(repr([names, self._leaves]).encode())
 
     def packed(self, tree: Any) -> Any:
-        """Returns the bytes, uint8 [width]."""
+        """Return the bytes, uint8 [width]."""
         import jax
         import jax.numpy as jnp
 
@@ -209,7 +209,7 @@ class Layout:
         return jnp.concatenate([raw(leaf, kind) for leaf, (_, kind) in leaves])
 
     def unpacked(self, data: Any) -> Any:
-        """Returns the pytree."""
+        """Return the pytree."""
         import jax
         import jax.numpy as jnp
 
@@ -230,7 +230,7 @@ def _key(key: Any, count: Any) -> Any:
 
 
 def _observations(space: Any, name: str) -> gymnasium.spaces.Box:
-    """Returns what observations are: floats, but for the images of MinAtar, which are bits."""
+    """Return what observations are: floats, but for the images of MinAtar, which are bits."""
     low, high = (np.broadcast_to(np.asarray(end), space.shape) for end in (space.low, space.high))
     kind = np.uint8 if name.endswith("-MinAtar") else np.float32
     return gymnasium.spaces.Box(low.astype(kind), high.astype(kind), dtype=kind)
@@ -244,5 +244,5 @@ def _actions(space: Any) -> gymnasium.Space[Any]:
 
 
 def _handed(action: Any, space: gymnasium.Space[Any]) -> Any:
-    """Returns an action as it is handed over, always of one type."""
+    """Return an action as it is handed over, always of one type."""
     return np.asarray(action, np.int32 if space.shape == () else np.float32)

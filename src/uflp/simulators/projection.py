@@ -29,7 +29,7 @@ class Projection:
 
 
 def bins(values: np.ndarray, first: float, last: float, count: int) -> np.ndarray:
-    """Returns which of `count` equal bins from one edge to the other each value falls in.
+    """Return which of `count` equal bins from one edge to the other each value falls in.
 
     Values beyond an edge count in the bin at that edge.
     """

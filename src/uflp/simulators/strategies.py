@@ -1,12 +1,14 @@
 """Ways to save a Gymnasium environment with all its wrappers.
 
-Every strategy works on a `Scene`: the environment, and what was seen of it last. `Attributes` and
-`Replay` give bytes, which travel; `Copy` gives objects, which live in this process only.
+Every strategy works on a `LayeredEnv`: the environment, and what was seen of it last. `Attributes`
+and `Replay` give bytes, which travel; `Copy` gives objects, which live in this process only.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import inspect
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Set
@@ -15,17 +17,19 @@ from typing import Any, ClassVar
 
 from uflp.simulators import attribute_reader as reading
 from uflp.simulators import attributes
+from uflp.simulators.action_script import same
 from uflp.simulators.base import SnapshotError
-from uflp.simulators.course import same
-from uflp.simulators.mujoco import MjDataCodec
-from uflp.simulators.native import native_codec
-from uflp.simulators.scene import (
-    Scene,
+from uflp.simulators.env_layers import (
+    LayeredEnv,
+    Place,
     generator_states,
     generators,
     layers,
     set_generator_states,
+    set_value,
 )
+from uflp.simulators.mujoco import MjDataCodec, UnplannedError
+from uflp.simulators.snapshot_plan import MARK, Plan, make_plan
 
 
 class Strategy(ABC):
@@ -34,7 +38,7 @@ class Strategy(ABC):
     Attributes:
         name: what users call the strategy.
         portable: whether snapshots are bytes.
-        scene: what is saved.
+        layered: what is saved.
         skip: names of attributes that are no state.
         replayed: steps that restores have cost so far.
     """
@@ -42,49 +46,73 @@ class Strategy(ABC):
     name: ClassVar[str]
     portable: ClassVar[bool] = True
 
-    def __init__(self, scene: Scene, skip: Set[str]):
-        self.scene = scene
+    def __init__(self, layered: LayeredEnv, skip: Set[str]):
+        self.layered = layered
         self.skip = skip
         self.replayed = 0
 
     def reset(self, seed: int | None, options: Any) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode."""
-        return self.scene.env.reset(seed=seed, options=options)
+        """Start an episode."""
+        return self.layered.env.reset(seed=seed, options=options)
 
     def stepping(self) -> Callable[[Any], tuple[Any, Any, bool, bool, dict[str, Any]]]:
-        """Returns the function that takes one action."""
-        return self.scene.env.step
+        """Return the function that takes one action."""
+        return self.layered.env.step
+
+    def set_counters(self, values: Mapping[Place, int]) -> None:
+        """Set counters of steps, just after a restore."""
+        held = list(layers(self.layered))
+        for place, value in values.items():
+            set_value(held, place, value)
+
+    def prepare(self) -> None:  # noqa: B027 (most have nothing to do)
+        """Prepare for many saves, just after a reset."""
 
     @abstractmethod
     def save(self) -> Any:
-        """Returns the scene as data."""
+        """Return the layered as data."""
 
     @abstractmethod
     def restore(self, data: Any, *, exact: bool) -> None:
-        """Puts the scene back; generators only if `exact`."""
+        """Put the layered back; generators only if `exact`."""
 
 
 class Attributes(Strategy):
-    """Every attribute of every layer, and MuJoCo's state, as bytes."""
+    """Every attribute of every layer, and MuJoCo's state, as bytes, without constants."""
 
     name = "attributes"
 
-    def __init__(self, scene: Scene, skip: Set[str]):
-        super().__init__(scene, skip)
+    def __init__(self, layered: LayeredEnv, skip: Set[str]):
+        super().__init__(layered, skip)
         self._codecs = self._choose_codecs()
+        self._plan: Plan | None = None
 
     def _choose_codecs(self) -> Mapping[type, reading.Codec]:
         # Whoever has such data has imported MuJoCo.
         mujoco = sys.modules.get("mujoco")
         return {} if mujoco is None else {mujoco.MjData: MjDataCodec()}
 
+    def prepare(self) -> None:
+        """Work out what can change, so that snapshots hold only that."""
+        self._plan = make_plan(self.layered, self.skip, self._codecs)
+
     def save(self) -> bytes:
-        """Returns the attributes."""
-        return attributes.encode(self.scene, skip=self.skip, codecs=self._codecs)
+        """Return the attributes."""
+        if self._plan is not None:
+            with contextlib.suppress(UnplannedError):
+                return self._plan.encode()
+        return attributes.encode(self.layered, skip=self.skip, codecs=self._codecs)
 
     def restore(self, data: bytes, *, exact: bool) -> None:
-        """Writes the attributes back."""
-        attributes.write_back(self.scene, data, exact=exact, skip=self.skip, codecs=self._codecs)
+        """Write the attributes back."""
+        if data[:1] != MARK:
+            attributes.write_back(
+                self.layered, data, exact=exact, skip=self.skip, codecs=self._codecs
+            )
+        elif self._plan is None:
+            raise SnapshotError(f"{self.layered.env} cannot be restored from what another one left")
+        else:
+            self._plan.write_back(data, exact=exact)
 
 
 class Native(Attributes):
@@ -92,12 +120,78 @@ class Native(Attributes):
 
     name = "native"
 
+    def prepare(self) -> None:
+        """Leave it: what the methods exchange is not known."""
+
     def _choose_codecs(self) -> Mapping[type, reading.Codec]:
-        env = self.scene.env.unwrapped
-        codec = native_codec(env)
+        env = self.layered.env.unwrapped
+        codec = _native_codec(env)
         if codec is None:
             raise SnapshotError(f"{type(env).__name__} has no methods of its own to be saved by")
         return {type(env): codec}
+
+
+_PAIRS = (
+    ("save", "restore"),
+    ("get_state", "set_state"),
+    ("clone_state", "restore_state"),
+    ("clone_full_state", "restore_full_state"),
+)
+"""Names of a method that returns a state, and of one that takes it."""
+
+
+class _NativeCodec:
+    """Reads and writes an environment through its own two methods.
+
+    Its random number generator goes beside the state that they exchange: whether an author thought
+    of it or not, an exact restore sets it, and a fresh one leaves it as it was.
+    """
+
+    def __init__(self, get: str, set_: str):
+        self._get = get
+        self._set = set_
+
+    def read(self, env: Any) -> dict[str, Any]:
+        """Return what the environment says its state is, and its generator."""
+        return {"state": getattr(env, self._get)(), "generator": _own_generator(env)}
+
+    def held(self, env: Any) -> dict[str, Any]:
+        """Return the generator."""
+        return {"generator": _own_generator(env)}
+
+    def write(self, env: Any, parts: dict[str, Any]) -> None:
+        """Hand a state to the environment."""
+        generator = parts["generator"]
+        bits = None if generator is None else reading.generator_state(generator)[1]
+        getattr(env, self._set)(parts["state"])
+        if generator is not None:
+            reading.set_generator_state(generator, bits)
+            env._np_random = generator
+
+
+def _native_codec(env: Any) -> _NativeCodec | None:
+    """Return a codec for an environment that has two such methods, else None."""
+    for get, set_ in _PAIRS:
+        if _required_arguments(env, get) == 0 and _required_arguments(env, set_) == 1:
+            return _NativeCodec(get, set_)
+    return None
+
+
+def _required_arguments(env: Any, method: str) -> int | None:
+    """Return how many arguments a method cannot do without; None if there is no such method.
+
+    It tells MuJoCo's `set_state(qpos, qvel)`, which is not the state, from one that takes it.
+    """
+    function = getattr(type(env), method, None)
+    if not callable(function):
+        return None
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return sum(p.default is p.empty and p.kind not in kinds for p in parameters)
+
+
+def _own_generator(env: Any) -> Any:
+    return getattr(env, "_np_random", None)
 
 
 class Copy(Strategy):
@@ -112,31 +206,31 @@ class Copy(Strategy):
     portable = False
 
     def save(self) -> _Copied:
-        """Returns copies, in which marks stand for layers and generators."""
+        """Return copies, in which marks stand for layers and generators."""
         fixed = self._fixed()
         marks = {place: _Mark() for place in fixed}
         memo: dict[int, Any] = {id(value): marks[place] for place, value in fixed.items()}
-        contents = [self._contents(layer) for layer in layers(self.scene)]
+        contents = [self._contents(layer) for layer in layers(self.layered)]
         try:
             copied = copy.deepcopy(contents, memo)
         except Exception as error:  # copying runs anybody's code
-            raise SnapshotError(f"{self.scene.env} cannot be copied: {error}") from error
-        return _Copied(copied, marks, generator_states(self.scene))
+            raise SnapshotError(f"{self.layered.env} cannot be copied: {error}") from error
+        return _Copied(copied, marks, generator_states(self.layered))
 
     def restore(self, data: _Copied, *, exact: bool) -> None:
-        """Fills the layers with copies of the copies."""
+        """Fill the layers with copies of the copies."""
         fixed = self._fixed()
         if data.marks.keys() - fixed.keys():
-            raise SnapshotError(f"{self.scene.env} has not the layers and generators of the copy")
+            raise SnapshotError(f"{self.layered.env} has not the layers and generators of the copy")
         memo: dict[int, Any] = {id(mark): fixed[place] for place, mark in data.marks.items()}
         for layer, contents in zip(
-            list(layers(self.scene)), copy.deepcopy(data.contents, memo), strict=True
+            list(layers(self.layered)), copy.deepcopy(data.contents, memo), strict=True
         ):
             for name in self._contents(layer):
                 del vars(layer)[name]
             vars(layer).update(contents)
         if exact:
-            set_generator_states(self.scene, data.generators)
+            set_generator_states(self.layered, data.generators)
 
     def _contents(self, layer: Any) -> dict[str, Any]:
         return {
@@ -146,9 +240,9 @@ class Copy(Strategy):
         }
 
     def _fixed(self) -> dict[tuple[int, str], Any]:
-        """Returns layers and generators by their places, which are the same in another instance."""
-        held = {(number, ""): layer for number, layer in enumerate(layers(self.scene))}
-        return held | dict(generators(self.scene))
+        """Return layers and generators by their places, which are the same in another instance."""
+        held = {(number, ""): layer for number, layer in enumerate(layers(self.layered))}
+        return held | dict(generators(self.layered))
 
 
 class _Mark:
@@ -174,57 +268,66 @@ class Replay(Strategy):
 
     name = "replay"
 
-    def __init__(self, scene: Scene, skip: Set[str]):
-        super().__init__(scene, skip)
+    def __init__(self, layered: LayeredEnv, skip: Set[str]):
+        super().__init__(layered, skip)
         self._tape = _Tape()
 
     def reset(self, seed: int | None, options: Any) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode, and a new tape."""
-        self._tape = _Tape([["generators", generator_states(self.scene)]])
+        """Start an episode, and a new tape."""
+        self._tape = _Tape([["generators", generator_states(self.layered)]])
         self._tape.events.append(["reset", seed, options])
         return super().reset(seed, options)
 
     def stepping(self) -> Callable[[Any], tuple[Any, Any, bool, bool, dict[str, Any]]]:
-        """Returns a function that notes the action first."""
+        """Return a function that notes the action first."""
 
         def step(action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
             self._tape.events.append(["step", copy.copy(action)])
-            return self.scene.env.step(action)
+            return self.layered.env.step(action)
 
         return step
 
     def save(self) -> bytes:
-        """Returns the tape."""
-        self._tape.observation = self.scene.observation
+        """Return the tape."""
+        self._tape.observation = self.layered.observation
         return attributes.encode(self._tape)
 
     def restore(self, data: bytes, *, exact: bool) -> None:
-        """Plays the tape."""
+        """Play the tape."""
         tape = _Tape()
         attributes.write_back(tape, data, exact=True)
-        before = generator_states(self.scene)
+        before = generator_states(self.layered)
         for event in tape.events:
             self._play(*event)
-        if not same(self.scene.observation, tape.observation):
+        if not same(self.layered.observation, tape.observation):
             raise SnapshotError(
                 "the same actions led elsewhere: something besides actions and seeds decides "
                 "where this environment goes, so it cannot be restored by replay"
             )
         if not exact:
-            set_generator_states(self.scene, before)
+            set_generator_states(self.layered, before)
             tape.events.append(["generators", before])
         self._tape = tape
 
+    def set_counters(self, values: Mapping[Place, int]) -> None:
+        """Set counters, also when the tape is played again."""
+        super().set_counters(values)
+        for (number, names), value in values.items():
+            self._tape.events.append(["counter", number, list(names), value])
+
     def _play(self, kind: str, *rest: Any) -> None:
-        scene = self.scene
+        layered = self.layered
         if kind == "generators":
-            set_generator_states(scene, *rest)
+            set_generator_states(layered, *rest)
+        elif kind == "counter":
+            number, names, value = rest
+            super().set_counters({(number, tuple(names)): value})
         elif kind == "reset":
             seed, options = rest
-            scene.see(*scene.env.reset(seed=seed, options=options))
+            layered.see(*layered.env.reset(seed=seed, options=options))
         else:
-            observation, _, _, _, info = scene.env.step(*rest)
-            scene.see(observation, info)
+            observation, _, _, _, info = layered.env.step(*rest)
+            layered.see(observation, info)
             self.replayed += 1
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from uflp.networks.parameters import loaded_tree, saved_tree
 from uflp.randomness import Randomness
 from uflp.replay import FrameReplay, Replay
-from uflp.state import State, number
+from uflp.state import State, StateError, finite, number, number_or_none
 
 if TYPE_CHECKING:
     from uflp.agents.base import Agent
@@ -43,7 +43,7 @@ class AgentRunner:
         size: int,
         dtype: np.dtype,
     ):
-        """Makes a learner that has learned nothing.
+        """Make a learner that has learned nothing.
 
         Args:
             agent: what learns.
@@ -53,15 +53,13 @@ class AgentRunner:
             size: of the sample that an SGD step takes.
             dtype: of observations.
         """
-        import jax
-
         self.agent = agent
         self._learn_and_look = learn_and_look
         self._replay = replay
         self._randomness = randomness
         self._size = size
         self._dtype = dtype
-        self.learner = agent.init(jax.random.key(randomness.integer("agent")))
+        self.learner = initial_learner(agent, randomness)
         self.steps = 0
         # Values of the state to act in at query `_looked_at`: they come with an update at less than
         # a call's cost.
@@ -69,11 +67,11 @@ class AgentRunner:
         self._next_values = np.empty(0)
 
     def predict(self, observations: np.ndarray) -> np.ndarray:
-        """Returns action values of every ensemble member, [M, B, A]."""
+        """Return action values of every ensemble member, [M, B, A]."""
         return predict(self.agent, self.learner, observations, self._dtype)
 
     def values(self, observation: Any, query: int) -> np.ndarray:
-        """Returns action values by every ensemble member, [M, A], of what is seen at a query."""
+        """Return action values by every ensemble member, [M, A], of what is seen at a query."""
         if self._looked_at == query:
             return self._next_values
         return self.predict(np.asarray(observation)[None])[:, 0]
@@ -96,8 +94,13 @@ class AgentRunner:
         self.steps += 1
         return loss
 
+    def adopt(self, learner: State) -> None:
+        """Go on from the learner of another run, which `networks.parameters` made a state of."""
+        self.learner = loaded_tree(learner, self.learner)
+        self._looked_at = None
+
     def state(self) -> State:
-        """Returns the learner, and what it has looked at."""
+        """Return the learner, and what it has looked at."""
         return {
             "sgd_steps": self.steps,
             "looked_at": self._looked_at,
@@ -106,18 +109,30 @@ class AgentRunner:
         }
 
     def load(self, state: State) -> None:
-        """Takes such a state of an equal run."""
+        """Take such a state of an equal run."""
         self.steps = number(state, "sgd_steps")
         # Version 0.1.0 wrote −1 for none.
-        self._looked_at = None if state["looked_at"] == -1 else state["looked_at"]
-        self._next_values = state["next_values"]
+        none = {**state, "looked_at": None} if state["looked_at"] == -1 else state
+        self._looked_at = number_or_none(none, "looked_at")
         self.learner = loaded_tree(state["learner"], self.learner)
+        self._next_values = state["next_values"]
+        if self._looked_at is not None:
+            values = finite(np.asarray(self._next_values), "next_values")
+            if values.ndim != 2 or len(values) != self.agent.members:
+                raise StateError("next_values is of another ensemble")
+
+
+def initial_learner(agent: Agent, randomness: Randomness) -> Any:
+    """Return the learner that a run begins with, the same in every process."""
+    import jax
+
+    return agent.init(jax.random.key(randomness.integer("agent")))
 
 
 def compiled(
     learner: Any, space: gymnasium.Space, actions: int, row: np.dtype
 ) -> tuple[Agent, LearnAndLook]:
-    """Makes an agent, and one function for its update and the values of one observation after it.
+    """Make an agent, and one function for its update and the values of one observation after it.
 
     Those made last are kept, so that the next seed need not compile them again.
 
@@ -130,7 +145,7 @@ def compiled(
     import jax
     import jax.numpy as jnp
 
-    from uflp.agents.batches import unpack
+    from uflp.agents.base import unpack
 
     key = (learner, repr(space), actions, row)
     if key not in _COMPILED:
@@ -156,7 +171,7 @@ def compiled(
 
 
 def predict(agent: Agent, learner: Any, observations: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Returns action values of every ensemble member, [M, B, A].
+    """Return action values of every ensemble member, [M, B, A].
 
     Batches are filled up to a power of two, so that few shapes are ever compiled.
     """

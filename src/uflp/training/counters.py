@@ -10,7 +10,7 @@ import numpy as np
 
 from uflp import spaces
 from uflp.planning import Observer, Start
-from uflp.state import State, number
+from uflp.state import State, array, finite, number, real
 from uflp.types import RunError, Transition
 
 
@@ -19,7 +19,7 @@ class BadNumberError(RunError):
 
 
 def require_finite(what: str, value: Any, query: int) -> None:
-    """Raises `BadNumberError` unless a number, or every number of an array, is finite."""
+    """Raise `BadNumberError` unless a number, or every number of an array, is finite."""
     if not (math.isfinite(value) if isinstance(value, float) else np.isfinite(value).all()):
         raise BadNumberError(f"{what} was {value} at query {query}")
 
@@ -100,19 +100,19 @@ class Counters(Observer):
         self.dropped_rollouts += 1
 
     def take(self) -> Counted:
-        """Returns what was counted since the last time, for another to join."""
+        """Return what was counted since the last time, for another to join."""
         taken = Counted(self.positive_rewards, self._returns, self.dropped_rollouts)
         self.positive_rewards, self._returns, self.dropped_rollouts = 0, [], 0
         return taken
 
     def join(self, counted: Counted) -> None:
-        """Takes note of what an actor elsewhere has counted."""
+        """Take note of what an actor elsewhere has counted."""
         self.positive_rewards += counted.positive_rewards
         self._returns += counted.returns
         self.dropped_rollouts += counted.dropped
 
     def loss(self, loss: float) -> None:
-        """Takes note of an SGD step."""
+        """Take note of an SGD step."""
         self._losses.append(loss)
 
     def since_last_row(self) -> SinceLastRow:
@@ -127,7 +127,7 @@ class Counters(Observer):
         return counted
 
     def state(self) -> State:
-        """Returns the counts."""
+        """Return the counts."""
         return {
             "positive_rewards": self.positive_rewards,
             "dropped_rollouts": self.dropped_rollouts,
@@ -137,9 +137,13 @@ class Counters(Observer):
         }
 
     def load(self, state: State) -> None:
-        """Takes the counts of an equal run."""
+        """Take the counts of an equal run."""
         self.positive_rewards = number(state, "positive_rewards")
         self.dropped_rollouts = number(state, "dropped_rollouts")
+        empty = np.empty(0)
+        for name in ("losses", "returns"):
+            values = state[name]
+            finite(array(values, np.resize(empty, np.shape(values)[:1]), name), name)
         self._losses = state["losses"].tolist()
         self._returns = state["returns"].tolist()
-        self._return = state["return"]
+        self._return = real(state, "return")

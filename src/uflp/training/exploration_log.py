@@ -18,7 +18,7 @@ from uflp.planning import Observer, Start
 from uflp.simulators.base import Simulator
 from uflp.simulators.projection import Projection
 from uflp.spaces import Frames
-from uflp.state import State, StateError, array, number
+from uflp.state import State, StateError, array, finite, number, whole_numbers
 from uflp.types import Transition
 
 
@@ -38,11 +38,11 @@ class ExplorationObserver(Observer, ABC):
 
     @abstractmethod
     def visit(self, place: Any) -> None:
-        """Takes note of a query made at a place, where there is a projection."""
+        """Take note of a query made at a place, where there is a projection."""
 
     @abstractmethod
     def restart(self, place: Any, observation: Any, screen_score: float) -> None:
-        """Takes note of a restart.
+        """Take note of a restart.
 
         Args:
             place: where, None without a projection.
@@ -64,11 +64,11 @@ class ExplorationObserver(Observer, ABC):
             self._place = self._simulator.place(transition.next_observation)
 
     def state(self) -> State:
-        """Returns the present place."""
+        """Return the present place."""
         return {"place": self._place}
 
     def load(self, state: State) -> None:
-        """Takes the place where an equal simulator was."""
+        """Take the place where an equal simulator was."""
         self._place = state["place"]
 
 
@@ -92,28 +92,28 @@ class ExplorationLog(ExplorationObserver):
         return [record for record in (self.exploration, self.restarted) if record is not None]
 
     def visit(self, place: Any) -> None:
-        """Takes note of a query made at a place."""
+        """Take note of a query made at a place."""
         assert self.exploration is not None
         self.exploration.visit(place)
 
     def restart(self, place: Any, observation: Any, screen_score: float) -> None:
-        """Takes note of a restart."""
+        """Take note of a restart."""
         if self.exploration is not None:
             self.exploration.restart(place)
         if self.restarted is not None:
             self.restarted.restart(observation, screen_score)
 
     def evaluated(self, queries: int) -> None:
-        """Ends an evaluation period, after so many queries."""
+        """End an evaluation period, after so many queries."""
         if self.exploration is not None:
             self.exploration.evaluated(queries)
 
     def state(self) -> State:
-        """Returns the records so far."""
+        """Return the records so far."""
         return {**super().state(), "records": [record.state() for record in self.records]}
 
     def load(self, state: State) -> None:
-        """Takes the records of an equal run."""
+        """Take the records of an equal run."""
         super().load(state)
         for record, saved in zip(self.records, state["records"], strict=True):
             record.load(saved)
@@ -123,6 +123,8 @@ SLICES = 16
 """Most slices of time that a record has: a longer run has longer slices."""
 
 _PENDING = 4096
+_LARGEST = 1 << 26
+"""Bytes that the record of a run may have."""
 
 
 class Explored(NamedTuple):
@@ -172,17 +174,17 @@ class Exploration:
         return self._passed == 0
 
     def visit(self, place: Any) -> None:
-        """Takes note of a query made at a place."""
+        """Take note of a query made at a place."""
         self._visited.append(place)
         if len(self._visited) == _PENDING:
             self._count()
 
     def restart(self, place: Any) -> None:
-        """Takes note of a restart at a place."""
+        """Take note of a restart at a place."""
         self._restarted.append(place)
 
     def evaluated(self, queries: int) -> None:
-        """Ends an evaluation period, after so many queries."""
+        """End an evaluation period, after so many queries."""
         self._count()
         self._ends[self._slice] = queries
         self._passed += 1
@@ -194,7 +196,7 @@ class Exploration:
             self._join()
 
     def explored(self) -> Explored:
-        """Returns what was counted up to the last evaluation."""
+        """Return what was counted up to the last evaluation."""
         count = self._slice + (self._passed > 0)
         grids = self._counts[:count].reshape(count, 2, *self._projection.shape)
         return Explored(
@@ -207,11 +209,11 @@ class Exploration:
         )
 
     def write(self, path: Path) -> None:
-        """Writes the record."""
+        """Write the record."""
         write_arrays(path, self.explored()._asdict())
 
     def state(self) -> State:
-        """Returns the counts so far."""
+        """Return the counts so far."""
         self._count()
         return {
             "counts": self._counts,
@@ -222,12 +224,12 @@ class Exploration:
         }
 
     def load(self, state: State) -> None:
-        """Takes the counts of an equal run."""
+        """Take the counts of an equal run."""
         self._counts = array(state["counts"], self._counts)
         self._ends = array(state["ends"], self._ends)
-        self._slice = number(state, "slice")
-        self._periods = number(state, "periods")
-        self._passed = number(state, "passed")
+        self._slice = number(state, "slice", SLICES - 1)
+        self._periods = max(1, number(state, "periods"))
+        self._passed = number(state, "passed", self._periods - 1)
 
     def _count(self) -> None:
         for row, pending in enumerate((self._visited, self._restarted)):
@@ -238,7 +240,7 @@ class Exploration:
                 pending.clear()
 
     def _join(self) -> None:
-        """Makes one slice of every two."""
+        """Make one slice of every two."""
         half = SLICES // 2
         self._counts[:half] = self._counts[::2] + self._counts[1::2]
         self._counts[half:] = 0
@@ -247,9 +249,9 @@ class Exploration:
 
 
 def read_explored(path: Path) -> Explored:
-    """Reads a record; raises `ValueError` or `OSError` if it is none. Nothing in it is executed."""
+    """Read a record; raise `ValueError` or `OSError` if it is none. Nothing in it is executed."""
     # Records of earlier versions have cells without a name.
-    arrays = {"unit": np.array("cell"), **read_arrays(path, Explored._fields)}
+    arrays = {"unit": np.array("cell"), **read_arrays(path, Explored._fields, _LARGEST)}
     if arrays.keys() != set(Explored._fields):
         raise ValueError(f"{path.name} is not a record of exploration")
     explored = Explored(**arrays)
@@ -308,7 +310,7 @@ class RestartGallery:
         self._images: dict[int, _Image] = {}
 
     def restart(self, observation: np.ndarray, screen_score: float) -> None:
-        """Takes note of a restart at a stack of frames, the latest last."""
+        """Take note of a restart at a stack of frames, the latest last."""
         cell = cell_id(observation)
         count = self._counts[cell] = self._counts.get(cell, 0) + 1
         if cell not in self._images and self._makes_room(count):
@@ -317,7 +319,7 @@ class RestartGallery:
             self._forget()
 
     def sheet(self) -> Sheet:
-        """Returns the images so far."""
+        """Return the images so far."""
         cells = sorted(self._images, key=self._counts.__getitem__, reverse=True)
         images = [self._images[cell] for cell in cells]
         return Sheet(
@@ -327,12 +329,12 @@ class RestartGallery:
         )
 
     def write(self, path: Path) -> None:
-        """Writes the record, if there is anything to show."""
+        """Write the record, if there is anything to show."""
         if self._images:
             write_arrays(path, self.sheet()._asdict())
 
     def state(self) -> State:
-        """Returns the counts and images, in the order in which they came to be kept."""
+        """Return the counts and images, in the order in which they came to be kept."""
         images = list(self._images.values())
         return {
             "cells": np.array(list(self._counts), np.int64),
@@ -343,16 +345,24 @@ class RestartGallery:
         }
 
     def load(self, state: State) -> None:
-        """Takes the counts and images of an equal run."""
-        counts = zip(state["cells"].tolist(), state["counts"].tolist(), strict=True)
-        kept = zip(state["kept"].tolist(), state["frames"], state["screen_scores"], strict=True)
+        """Take the counts and images of an equal run."""
+        cells, kept_cells = (
+            whole_numbers(state, name, least=-(2**63), most=2**63 - 1) for name in ("cells", "kept")
+        )
+        counts = zip(cells, whole_numbers(state, "counts", least=1), strict=True)
+        frames, scores = state["frames"], state["screen_scores"]
+        if len(kept_cells) > KEPT or len(cells) > MOST_CELLS:
+            raise StateError("there are more images or cells than are kept")
+        if kept_cells and (frames.ndim != 3 or frames.dtype != np.uint8):
+            raise StateError("the images are not gray")
+        kept = zip(kept_cells, frames, finite(scores, "screen_scores"), strict=True)
         self._counts = dict(counts)
         self._images = {cell: _Image(frame, float(score)) for cell, frame, score in kept}
         if not self._images.keys() <= self._counts.keys():
             raise StateError("there is an image of a cell that was not counted")
 
     def _makes_room(self, count: int) -> bool:
-        """Returns whether a count is among the highest; drops the image that it outdoes."""
+        """Return whether a count is among the highest; drop the image that it outdoes."""
         if len(self._images) < KEPT:
             return True
         least = min(self._images, key=self._counts.__getitem__)
@@ -370,8 +380,8 @@ class RestartGallery:
 
 
 def read_sheet(path: Path) -> Sheet:
-    """Reads a record; raises `ValueError` or `OSError` if it is none. Nothing in it is executed."""
-    arrays = read_arrays(path, Sheet._fields)
+    """Read a record; raise `ValueError` or `OSError` if it is none. Nothing in it is executed."""
+    arrays = read_arrays(path, Sheet._fields, _LARGEST)
     if arrays.keys() != set(Sheet._fields):
         raise ValueError(f"{path.name} is not a contact sheet")
     sheet = Sheet(**arrays)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from uflp.state import State, number
-from uflp.training.settings import LoopSettings
+from uflp.training.settings import LearningSettings, ReplaySettings
 
 
 class RateLimiter:
@@ -27,12 +27,19 @@ class RateLimiter:
     """
 
     def __init__(
-        self, loop: LoopSettings, *, queries: int = 0, steps: int = 0, learns: bool = True
+        self,
+        replay: ReplaySettings,
+        learning: LearningSettings,
+        *,
+        queries: int = 0,
+        steps: int = 0,
+        learns: bool = True,
     ):
         """Make the rate limiter of a run.
 
         Args:
-            loop: says when to learn.
+            replay: says how many rows learning waits for, and how many a step takes.
+            learning: says how often to learn.
             queries: that may be ahead of learning, beside what the next argument allows.
             steps: that learning may be behind.
             learns: whether there is any learning at all.
@@ -42,10 +49,10 @@ class RateLimiter:
         self.asked = 0
         self.steps = 0
         self.learns = learns
-        self._rate = loop.samples_per_insert
-        self._batch = loop.learning_batch
-        self._period = loop.queries_per_step
-        self._least = loop.least_replay
+        self._rate = learning.samples_per_insert
+        self._batch = replay.learning_batch
+        self._period = learning.queries_per_step
+        self._least = replay.least
         self.slack = queries + steps * self._collected_a_step
         self._empty = 0  # Rows that were lost with a replay.
         self._began: int | None = None  # What was collected when learning began, not counted.

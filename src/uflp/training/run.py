@@ -10,36 +10,23 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from uflp import spaces
 from uflp.networks.parameters import saved_tree
-from uflp.planning import Demonstrations, Lineage, LocalPlanner, Observers, Rollout
+from uflp.planning import Demonstrations, Lineage, LocalPlanner, Rule
 from uflp.planning.demonstrations import DemonstratedStarts
 from uflp.planning.lineage import LineageObserver, Segment
-from uflp.planning.observers import OnFailure
-from uflp.randomness import Randomness
-from uflp.state import State, Stateful, number
-from uflp.training.counters import BadNumberError, Counters, FiniteCheck, require_finite
-from uflp.training.evaluation import evaluate, greedy, uniform
+from uflp.state import State, StateError, Stateful, flag, number, real
+from uflp.training.build import Builder, PlannerParts
+from uflp.training.counters import BadNumberError, require_finite
 from uflp.training.exploration_log import ExplorationLog
-from uflp.training.metrics import Row, metrics_row
+from uflp.training.metrics import Progress, Row, metrics_row
 from uflp.training.rate_limiter import RateLimiter
 from uflp.training.settings import RunSettings
 from uflp.training.warm_start import adopt_history
-from uflp.training.wiring import (
-    make_accumulator,
-    make_actor,
-    make_agent_runner,
-    make_history,
-    make_planner,
-    make_replay,
-    make_rule,
-    make_uncertainty,
-)
 from uflp.types import Snapshot, UsageError
 
 
 class Run:
-    """One run: its parts, wired by its settings, and the loop that drives them.
+    """One run: its parts, built from its settings, and the loop that drives them.
 
     Attributes:
         planner: decides where rollouts begin.
@@ -48,83 +35,74 @@ class Run:
         accumulator: turns transitions into rows of the replay.
         replay: what the agent learns from.
         agent_runner: the agent, and its SGD steps.
+        evaluator: plays evaluations, in a simulator of its own.
         counters: what was counted.
         exploration_log: where the run has been.
         demonstrations: what the first rollouts play.
         lineage: where scores came from, None where the simulator's runs cannot be replayed.
-        spread: nothing; see `RunProtocol`.
+        cluster_config: None; see `RunProtocol`.
     """
 
     def __init__(self, settings: RunSettings):
         self.settings = settings
-        self.spread: dict[str, Any] = {}
-        self.randomness = Randomness(settings.seed)
-        self.simulator = settings.simulator.make(settings.seed)
-        self.evaluation_simulator = settings.simulator.make(settings.seed)
-        space = self.simulator.observation_space
-        actions = spaces.actions(self.simulator.action_space)
-        self.replay = make_replay(settings, space, self.simulator.mask_size)
-        self.agent_runner = make_agent_runner(
-            settings, self.simulator, self.replay, self.randomness
-        )
-        agent, predict = self.agent_runner.agent, self.agent_runner.predict
-        self.accumulator = make_accumulator(settings, agent.target, self.replay, predict)
-        self._rate_limiter = RateLimiter(settings.loop)
-        self._policy = greedy(predict) if agent.target != "none" else uniform(actions)
-        self.uncertainty = make_uncertainty(settings, space, actions, self.randomness)
-        self.history = make_history(settings, self.simulator, self.uncertainty)
-        self.rule = make_rule(
-            settings, self.history, self.uncertainty, predict, agent.target, actions
-        )
-        self.counters = Counters()
+        self.cluster_config: dict[str, Any] | None = None
+        build = Builder(settings)
+        self.randomness = build.randomness
+        self.simulator = build.simulator
+        self.replay = build.replay()
+        self.agent_runner = build.agent_runner(self.replay)
+        predict = self.agent_runner.predict
+        self.evaluator = build.evaluator(predict, settings.simulator.make(settings.seed))
+        self._rate_limiter = RateLimiter(settings.replay, settings.learning, learns=build.learns)
+        self.uncertainty = build.uncertainty()
+        self.history = build.history(self.uncertainty)
+        self.rule: Rule | None = None
+        if self.history is not None:
+            self.rule = build.rule(self.history, self.uncertainty, predict, td_errors=build.learns)
         self.exploration_log = ExplorationLog(self.simulator)
         self.lineage = Lineage() if self.simulator.replayable else None
-        watching = [
-            FiniteCheck(space),
-            self.counters,
-            self.exploration_log,
-            OnFailure(self.accumulator.drop, self.agent_runner.forget),
-        ]
+        watching = None
         if self.lineage is not None:
-            watching.append(LineageObserver(self.lineage, self.simulator, self.history))
-        observers = Observers(watching)
-        self.planner = make_planner(
-            settings,
-            history=self.history,
-            uncertainty=self.uncertainty,
-            rule=self.rule,
-            predict=predict,
-            observers=observers,
+            watching = LineageObserver(self.lineage, self.simulator, self.history)
+        parts = PlannerParts(self.history, self.uncertainty, self.rule)
+        collection = build.collection(
+            self.agent_runner, self.replay, parts, self.exploration_log, watching
         )
+        self.planner = collection.planner
+        self.rollout = collection.rollout
+        self.accumulator = collection.accumulator
+        self.counters = collection.counters
         self.demonstrations = Demonstrations()
         self.starts: LocalPlanner | DemonstratedStarts = self.planner
-        if settings.loop.demonstrations is not None:
+        if settings.planning.demonstrations is not None:
             self.starts = DemonstratedStarts(self.demonstrations, self.planner)
-        values = self.agent_runner.values
-        actor = make_actor(
-            settings, agent, actions, values, predict, self.uncertainty, self.randomness
-        )
-        self.rollout = Rollout(self.simulator, actor, self.planner, self.randomness, observers)
         self._started = time.perf_counter()
 
-    def prepare(self, history: Iterable[tuple[Snapshot, Segment | None]] = ()) -> None:
-        """Take what the run begins with: demonstrations, and the history of another run.
+    def prepare(
+        self,
+        history: Iterable[tuple[Snapshot, Segment | None]] = (),
+        learner: State | None = None,
+    ) -> None:
+        """Take what the run begins with: demonstrations, and what other runs have left.
 
         Args:
-            history: its snapshots, oldest first, with the actions that led there if known.
+            history: snapshots, oldest first, with the actions that led there if known.
+            learner: the state of a trained agent; None begins with one that has learned nothing.
         """
-        loop = self.settings.loop
-        if loop.history_from is not None:
+        if learner is not None:
+            self.agent_runner.adopt(learner)
+        planning = self.settings.planning
+        if planning.history_from is not None:
             adopt_history(
                 history,
-                loop.history_from,
-                loop.queries,
+                planning.history_from,
+                self.settings.evaluation.queries,
                 self.simulator,
                 self.planner,
                 self.lineage,
             )
-        if loop.demonstrations is not None:
-            self.demonstrations.read(Path(loop.demonstrations), self.simulator)
+        if planning.demonstrations is not None:
+            self.demonstrations.read(Path(planning.demonstrations), self.simulator)
 
     def train(self, pause: Callable[[], None] = lambda: None) -> Iterator[Row]:
         """Run until the budget is spent; yield a row of metrics after each evaluation.
@@ -137,7 +115,11 @@ class Run:
         """
         # Products this small lose more to handing work between threads than they gain from it.
         with threadpool_limits(1):
-            done = False
+            if self.evaluator.under_way:  # An evaluation failed, and the run goes on.
+                yield self.evaluate()
+                done = self.spent >= self.settings.evaluation.queries
+            else:
+                done = False
             # A run that is resumed may have spent its budget on a restore that it was saved after:
             # it still makes the query that the restore was for.
             while not done:
@@ -149,7 +131,7 @@ class Run:
                 if transition is not None:
                     self.accumulator.add(transition)
                     self.learn()
-                done = self.spent >= self.settings.loop.queries
+                done = self.spent >= self.settings.evaluation.queries
                 if done or (transition is not None and self._evaluation_is_due()):
                     yield self.evaluate()
 
@@ -167,30 +149,26 @@ class Run:
     def evaluate(self) -> Row:
         """Evaluate the agent; return a row of metrics with what has happened since the last."""
         self.check_parameters()
-        evaluation = evaluate(
-            self.evaluation_simulator,
-            self._policy,
-            self.settings.loop.eval_episodes,
-            self.randomness.at("evaluation", self.queries),
-            limit=self.settings.loop.eval_limit,
-        )
-        require_finite("the return of an evaluation", evaluation.mean, self.queries)
+        evaluation = self.evaluator.evaluate(self.queries)
         self.exploration_log.evaluated(self.queries)
-        return metrics_row(
+        progress = Progress(
             queries=self.spent,
             seconds=self.seconds,
             rollouts=self.rollout.rollouts,
             restarts=self.rollout.restarts,
             sgd_steps=self.sgd_steps,
-            evaluation=evaluation,
             counted=self.counters.since_last_row(),
+            simulator=self.simulator.metrics(),
+        )
+        return metrics_row(
+            progress,
+            evaluation,
             history_size=0 if self.history is None else len(self.history),
             replay_size=len(self.replay),
-            simulator=self.simulator.metrics(),
         )
 
     def _evaluation_is_due(self) -> bool:
-        return self.queries % self.settings.loop.eval_period == 0
+        return self.queries % self.settings.evaluation.eval_period == 0
 
     @property
     def queries(self) -> int:
@@ -201,6 +179,11 @@ class Run:
     def spent(self) -> int:
         """Queries so far, with those that restores by replay have cost."""
         return self.queries + self.simulator.replayed
+
+    @property
+    def in_simulator(self) -> bool:
+        """Whether the run was ended within a call of a simulator; it can be saved then."""
+        return self.rollout.abandoned or self.evaluator.under_way
 
     @property
     def learner(self) -> Any:
@@ -226,6 +209,7 @@ class Run:
         return {
             "seconds": self.seconds,
             "queries": self.queries,
+            "evaluating": self.evaluator.under_way,
             **self.agent_runner.state(),
             **self.planner.state(),
             **{name: part.state() for name, part in self._parts().items()},
@@ -233,13 +217,19 @@ class Run:
 
     def load(self, state: State) -> None:
         """Take the state of an equal run; what follows is what would have followed there."""
-        self._started = time.perf_counter() - state["seconds"]
+        self._started = time.perf_counter() - real(state, "seconds", 0.0)
+        evaluating = flag(state, "evaluating") if "evaluating" in state else False
+        self.evaluator.under_way = evaluating
         self.agent_runner.load(state)
         self.planner.load(state)
         for name, part in self._parts().items():
             part.load(state[name])
-        self.rollout.queries = number(state, "queries")
+        self.rollout.queries = number(state, "queries", self.settings.evaluation.queries)
+        if self.replay.added > self.queries:
+            raise StateError(f"{self.replay.added} rows came of {self.queries} queries")
         self._rate_limiter.resume(self.queries, self.replay.added, self.sgd_steps)
+        if self._rate_limiter.due > 1:
+            raise StateError(f"{self._rate_limiter.due} SGD steps were left out")
         if isinstance(self.starts, DemonstratedStarts):
             self.starts.begun = self.rollout.rollouts
             if "planner" not in state and not self.rollout.over and self.starts.demonstrating:
@@ -265,11 +255,12 @@ class Run:
 
     def _parts(self) -> dict[str, Stateful]:
         """Return the parts that change as the run goes on, by their names in a checkpoint."""
+        demonstrated = self.settings.planning.demonstrations is not None
         parts: dict[str, Stateful | None] = {
             "tally": self.counters,
             "replay": self.replay,
             "targets": self.accumulator,
-            "demonstrations": self.demonstrations if self.settings.loop.demonstrations else None,
+            "demonstrations": self.demonstrations if demonstrated else None,
             "rollout": self.rollout,
             "whereabouts": self.exploration_log,
             "lineage": self.lineage,

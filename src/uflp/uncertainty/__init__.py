@@ -11,6 +11,7 @@ UNCERTAINTIES = Registry(
         "ensemble-std": "uflp.uncertainty.ensemble:EnsembleStd",
         "rnd": "uflp.uncertainty.rnd:RND",
     },
+    group="uflp.uncertainties",
 )
 
 __all__ = ["UNCERTAINTIES", "Uncertainty"]

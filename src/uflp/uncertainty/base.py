@@ -39,18 +39,18 @@ class Uncertainty(Stateful, Protocol):
     key_dtype: np.dtype
 
     def key_of(self, observation: Any) -> Any:
-        """Returns the key of a state."""
+        """Return the key of a state."""
 
     def observe(self, key: Any, action: int) -> None:
-        """Takes note of one query: this action was taken in this state."""
+        """Take note of one query: this action was taken in this state."""
 
     def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
-        """Scores states [B]: u(s, a) as [B, A], or u(s) as [B] without `knows_actions`."""
+        """Score states [B]: u(s, a) as [B, A], or u(s) as [B] without `knows_actions`."""
 
     def score_states(
         self, keys: np.ndarray, predict: Predict, allowed: np.ndarray | None = None, /
     ) -> np.ndarray:
-        """Scores states [B] as a whole: u(s) as [B].
+        """Score states [B] as a whole: u(s) as [B].
 
         Args:
             keys: of the states.
@@ -60,7 +60,7 @@ class Uncertainty(Stateful, Protocol):
 
 
 def key_layout(space: gymnasium.Space) -> tuple[tuple[int, ...] | None, np.dtype]:
-    """Returns `key_shape` and `key_dtype` where a key is the observation itself."""
+    """Return `key_shape` and `key_dtype` where a key is the observation itself."""
     shape, dtype = spaces.layout(space)
     large = int(np.prod(shape)) * dtype.itemsize > _LARGEST_KEY
     return None if large else shape, dtype

@@ -10,10 +10,10 @@ import gymnasium
 import numpy as np
 
 from uflp import spaces
-from uflp.state import State, StateError, array
+from uflp.cells import BINS, HASH_BITS, NAME_LENGTH, CellOf, make_cells
+from uflp.state import LARGEST, State, StateError, array
 from uflp.types import UsageError
 from uflp.uncertainty.base import Predict
-from uflp.uncertainty.cells import NAME_LENGTH, CellOf, make_cells
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Counts:
     """
 
     regularization: float = 0.01
-    bins: int = 20
-    hash_bits: int = 64
+    bins: int = BINS
+    hash_bits: int = HASH_BITS
 
     def __post_init__(self) -> None:
         if not self.regularization > 0:
@@ -38,7 +38,7 @@ class Counts:
                 raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
 
     def make(self, space: gymnasium.Space, actions: int, seed: int) -> TableCounts | CellCounts:
-        """Returns counts for an observation space."""
+        """Return counts for an observation space."""
         if isinstance(space, gymnasium.spaces.Box):
             cell_of = make_cells(space, self.bins, self.hash_bits, seed)
             return CellCounts(cell_of, actions, self.regularization)
@@ -66,30 +66,32 @@ class TableCounts:
         self._regularization = regularization
 
     def key_of(self, observation: Any) -> int:
-        """Returns the observation, which is its own id."""
+        """Return the observation, which is its own id."""
         return observation
 
     def observe(self, key: int, action: int) -> None:
-        """Counts one visit."""
+        """Count one visit."""
         self.visits[key, action] += 1
 
     def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
-        """Returns u(s, a) as [B, A]."""
+        """Return u(s, a) as [B, A]."""
         return 1 / np.sqrt(self.visits[keys] + self._regularization)
 
     def score_states(
         self, keys: np.ndarray, predict: Predict, allowed: np.ndarray | None = None
     ) -> np.ndarray:
-        """Returns u(s) as [B]; a state's count is the sum over its actions."""
+        """Return u(s) as [B]; a state's count is the sum over its actions."""
         return 1 / np.sqrt(self.visits[keys].sum(axis=-1) + self._regularization)
 
     def state(self) -> State:
-        """Returns the counts."""
+        """Return the counts."""
         return {"visits": self.visits}
 
     def load(self, state: State) -> None:
-        """Takes the counts of an equal table."""
+        """Take the counts of an equal table."""
         self.visits = array(state["visits"], self.visits, "visits")
+        if self.visits.size and not 0 <= self.visits.min() <= self.visits.max() <= LARGEST:
+            raise StateError("a state was visited less than never, or too often")
 
 
 class CellCounts(TableCounts):
@@ -108,15 +110,15 @@ class CellCounts(TableCounts):
         self._names: list[bytes] = []
 
     def key_of(self, observation: Any) -> int:
-        """Returns the number of the observation's cell, a new one where it is new."""
+        """Return the number of the observation's cell, a new one where it is new."""
         return self._number(self._cell_of(observation))
 
     def names(self, keys: Sequence[int]) -> np.ndarray:
-        """Returns the names of cells, int64 [B], by which other counts know them too."""
+        """Return the names of cells, int64 [B], by which other counts know them too."""
         return np.frombuffer(b"".join([self._names[key] for key in keys]), np.int64)
 
     def numbers(self, names: np.ndarray) -> np.ndarray:
-        """Returns the numbers of cells that are known by name, new ones where they are new."""
+        """Return the numbers of cells that are known by name, new ones where they are new."""
         each = range(0, names.nbytes, NAME_LENGTH)
         data = np.ascontiguousarray(names).tobytes()
         return np.array([self._number(data[n : n + NAME_LENGTH]) for n in each], np.int64)
@@ -132,14 +134,16 @@ class CellCounts(TableCounts):
         return number
 
     def state(self) -> State:
-        """Returns the names of the cells, end to end, and their counts."""
+        """Return the names of the cells, end to end, and their counts."""
         return {"names": b"".join(self._names), "visits": self.visits[: self.cells]}
 
     def load(self, state: State) -> None:
-        """Takes the cells and their counts."""
+        """Take the cells and their counts."""
         visits = state["visits"]
         self.cells = len(visits)
         visits = array(visits, np.empty((self.cells, self.visits.shape[1]), np.int64), "visits")
+        if type(state["names"]) is not bytes or (visits < 0).any() or (visits > LARGEST).any():
+            raise StateError("the cells or their counts are of another kind")
         ends = range(0, len(state["names"]), NAME_LENGTH)
         self._names = [state["names"][end : end + NAME_LENGTH] for end in ends]
         self._numbers = {name: number for number, name in enumerate(self._names)}

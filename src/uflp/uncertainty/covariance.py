@@ -11,18 +11,126 @@ vectors for features, whose diagonal holds all scores at once, whatever d is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import gymnasium
 import numpy as np
+from scipy.linalg import blas
 
 from uflp import masks, spaces
 from uflp.registry import unknown
-from uflp.state import State, array
+from uflp.state import State, StateError, array, finite, number
 from uflp.types import UsageError
 from uflp.uncertainty.base import Predict, key_layout
-from uflp.uncertainty.features import FEATURES, Features
-from uflp.uncertainty.inverse import InverseCovariance
+
+Features = Callable[[np.ndarray], np.ndarray]
+"""Maps observations [B, ...] to float64 features [B, d]."""
+
+
+def fourier(inputs: int, size: int, bandwidth: float, rng: np.random.Generator) -> Features:
+    """Random Fourier features of a Gaussian kernel (Rahimi & Recht 2007), ψ = √(2/d)·cos(Wx + b).
+
+    Inner products approximate exp(−‖x − y‖² / 2·bandwidth²), so ‖ψ‖² is about 1.
+    """
+    weights = rng.normal(scale=1 / bandwidth, size=(inputs, size))
+    phases = rng.uniform(0, 2 * np.pi, size)
+
+    def features(vectors: np.ndarray) -> np.ndarray:
+        return np.sqrt(2 / size) * np.cos(_project(vectors, weights) + phases)
+
+    return features
+
+
+def network(inputs: int, size: int, bandwidth: float, rng: np.random.Generator) -> Features:
+    """A random two-layer ReLU network whose outputs are scaled to unit length."""
+    hidden = rng.normal(scale=1 / bandwidth, size=(inputs, size))
+    biases = rng.normal(size=size)
+    out = rng.normal(scale=np.sqrt(2 / size), size=(size, size))
+
+    def features(vectors: np.ndarray) -> np.ndarray:
+        outputs = np.maximum(_project(vectors, hidden) + biases, 0) @ out
+        # In a narrow network every unit may be off; such a state has no features.
+        lengths = np.linalg.norm(outputs, axis=-1, keepdims=True)
+        return outputs / np.where(lengths > 0, lengths, 1)
+
+    return features
+
+
+def one_hot(inputs: int, size: int, bandwidth: float, rng: np.random.Generator) -> Features:
+    """The one-hot vector itself, with which covariance becomes exact counting."""
+    return lambda ids: np.eye(inputs)[ids]
+
+
+FEATURES = {"fourier": fourier, "network": network, "one-hot": one_hot}
+
+
+def _project(vectors: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Multiply vectors by weights, looking rows up where the vectors are one-hot ids."""
+    if vectors.ndim == 1 and np.issubdtype(vectors.dtype, np.integer):
+        return weights[vectors]
+    return vectors.reshape(len(vectors), -1).astype(np.float64) @ weights
+
+
+PENDING = 64
+
+
+class InverseCovariance:
+    """Φ⁻¹ for Φ = Φ₀ + Σ x xᵀ, by the Sherman–Morrison formula, in float64.
+
+    Writing each correction into the matrix would sweep all of it twice a query. The latest ones
+    wait as columns instead, Φ⁻¹ = base − U Uᵀ, and go in together as one matrix product once U is
+    full. Only the lower triangle of `base` is kept.
+    """
+
+    def __init__(self, start: np.ndarray):
+        """Take Φ₀⁻¹, symmetric [n, n]."""
+        size = len(start)
+        self._base = np.array(start, np.float64, order="F")  # a copy: it is overwritten
+        self._columns = np.zeros((size, PENDING), order="F")
+        self._pending = 0
+
+    def row(self, index: int) -> np.ndarray:
+        """Return row `index` of Φ⁻¹: its product with a one-hot vector."""
+        base = self._base
+        row = np.concatenate([base[index, :index], base[index:, index]])
+        if self._pending:
+            columns = self._columns[:, : self._pending]
+            row -= columns @ columns[index]
+        return row
+
+    def times(self, vectors: np.ndarray) -> np.ndarray:
+        """Return Φ⁻¹x for one vector [n], or for each column of [n, B]."""
+        multiply = blas.dsymv if vectors.ndim == 1 else blas.dsymm
+        product = multiply(1.0, self._base, vectors, lower=1)
+        columns = self._columns[:, : self._pending]
+        return product - columns @ (columns.T @ vectors)
+
+    def add(self, product: np.ndarray, gain: float) -> None:
+        """Add x xᵀ to Φ, given Φ⁻¹x (`product`) and xᵀΦ⁻¹x (`gain`)."""
+        self._columns[:, self._pending] = product / np.sqrt(1 + gain)
+        self._pending += 1
+        if self._pending == PENDING:
+            self._base = blas.dsyrk(
+                -1.0, self._columns, beta=1.0, c=self._base, lower=1, overwrite_c=1
+            )
+            self._pending = 0
+
+    def state(self) -> State:
+        """Return the matrix and the corrections that wait, each transposed: as they lie."""
+        return {
+            "base": self._base.T,
+            "columns": self._columns.T,
+            "pending": self._pending,
+        }
+
+    def load(self, state: State) -> None:
+        """Take the matrix and the corrections of one of equal size."""
+        self._base = finite(array(state["base"], self._base.T, "base"), "base").T
+        self._columns = finite(array(state["columns"], self._columns.T, "columns"), "columns").T
+        self._pending = number(state, "pending")
+        if self._pending >= PENDING:
+            raise StateError(f"{self._pending} corrections wait where {PENDING - 1} can")
 
 
 @dataclass(frozen=True)
@@ -53,7 +161,7 @@ class Covariance:
     def make(
         self, space: gymnasium.Space, actions: int, seed: int
     ) -> TableCovariance | VectorCovariance:
-        """Returns the covariance for an observation space, with features drawn from a seed."""
+        """Return the covariance for an observation space, with features drawn from a seed."""
         ids = spaces.ids(space)
         if self.feature_kind == "one-hot" and ids is None:
             raise UsageError(f"one-hot features need discrete observations, and these are {space}")
@@ -79,40 +187,40 @@ class TableCovariance:
     key_dtype = np.dtype(np.int64)
 
     def __init__(self, features: np.ndarray, actions: int, regularization: float):
-        """Takes the features of all states, [ids, d]."""
+        """Take the features of all states, [ids, d]."""
         self.ids = len(features)
         gram = features @ features.T / regularization
         self.variance = np.repeat(np.diag(gram)[:, None], actions, axis=1)
         self._blocks = [InverseCovariance(gram) for _ in range(actions)]
 
     def key_of(self, observation: int) -> int:
-        """Returns the observation, which is its own id."""
+        """Return the observation, which is its own id."""
         return observation
 
     def observe(self, key: int, action: int) -> None:
-        """Adds a state's features to an action's block."""
+        """Add a state's features to an action's block."""
         row = self._blocks[action].row(key)
         gain = row[key]
         self._blocks[action].add(row, gain)
         self.variance[:, action] -= row * row / (1 + gain)
 
     def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
-        """Returns u(s, a) as [B, A]."""
+        """Return u(s, a) as [B, A]."""
         return np.sqrt(np.maximum(self.variance[keys], 0))
 
     def score_states(
         self, keys: np.ndarray, predict: Predict, allowed: np.ndarray | None = None
     ) -> np.ndarray:
-        """Returns u(s) as [B], that of the least certain action that is allowed."""
+        """Return u(s) as [B], that of the least certain action that is allowed."""
         return masks.only(self.score(keys, predict), allowed).max(axis=-1)
 
     def state(self) -> State:
-        """Returns the blocks, and the scores that follow them."""
+        """Return the blocks, and the scores that follow them."""
         return {"variance": self.variance, "blocks": [block.state() for block in self._blocks]}
 
     def load(self, state: State) -> None:
-        """Takes what a covariance of equal features has seen."""
-        self.variance = array(state["variance"], self.variance, "variance")
+        """Take what a covariance of equal features has seen."""
+        self.variance = finite(array(state["variance"], self.variance, "variance"), "variance")
         for block, saved in zip(self._blocks, state["blocks"], strict=True):
             block.load(saved)
 
@@ -141,11 +249,11 @@ class VectorCovariance:
         self._scored: tuple[np.ndarray, np.ndarray, list[np.ndarray]] | None = None
 
     def key_of(self, observation: np.ndarray) -> np.ndarray:
-        """Returns the observation."""
+        """Return the observation."""
         return observation
 
     def observe(self, key: np.ndarray, action: int) -> None:
-        """Adds a state's features to an action's block."""
+        """Add a state's features to an action's block."""
         key = np.asarray(key, self.key_dtype)
         if self._scored is not None and np.array_equal(self._scored[0], key):
             _, feature, products = self._scored
@@ -157,7 +265,7 @@ class VectorCovariance:
         self._scored = None
 
     def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
-        """Returns u(s, a) as [B, A]."""
+        """Return u(s, a) as [B, A]."""
         if len(keys) == 1:
             return self._score_one(keys[0])[None]
         columns = self._features(keys).T
@@ -166,7 +274,7 @@ class VectorCovariance:
         return np.sqrt(np.maximum(np.stack(squares, axis=-1), 0))
 
     def _score_one(self, key: np.ndarray) -> np.ndarray:
-        """Returns u(s, a) as [A], and keeps what observing a visit to the state will need."""
+        """Return u(s, a) as [A], and keep what observing a visit to the state will need."""
         feature = self._features(key[None])[0]
         products = [block.times(feature) for block in self._blocks]
         self._scored = np.array(key), feature, products
@@ -175,14 +283,14 @@ class VectorCovariance:
     def score_states(
         self, keys: np.ndarray, predict: Predict, allowed: np.ndarray | None = None
     ) -> np.ndarray:
-        """Returns u(s) as [B], that of the least certain action that is allowed."""
+        """Return u(s) as [B], that of the least certain action that is allowed."""
         return masks.only(self.score(keys, predict), allowed).max(axis=-1)
 
     def state(self) -> State:
-        """Returns the blocks."""
+        """Return the blocks."""
         return {"blocks": [block.state() for block in self._blocks]}
 
     def load(self, state: State) -> None:
-        """Takes what a covariance of equal features has seen."""
+        """Take what a covariance of equal features has seen."""
         for block, saved in zip(self._blocks, state["blocks"], strict=True):
             block.load(saved)

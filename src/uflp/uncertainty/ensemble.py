@@ -18,7 +18,7 @@ class EnsembleStd:
     """Standard deviation of an ensemble's action values; for agents that have one."""
 
     def make(self, space: gymnasium.Space, actions: int, seed: int) -> EnsembleDisagreement:
-        """Returns the disagreement for an observation space."""
+        """Return the disagreement for an observation space."""
         return EnsembleDisagreement(space)
 
 
@@ -33,25 +33,25 @@ class EnsembleDisagreement:
         self.key_shape, self.key_dtype = key_layout(space)
 
     def key_of(self, observation: Any) -> Any:
-        """Returns the observation."""
+        """Return the observation."""
         return observation
 
     def observe(self, key: Any, action: int) -> None:
-        """Does nothing: what the ensemble has seen shows in its predictions."""
+        """Do nothing: what the ensemble has seen shows in its predictions."""
 
     def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
-        """Returns u(s, a) as [B, A]."""
+        """Return u(s, a) as [B, A]."""
         return predict(keys).std(axis=0)
 
     def score_states(
         self, keys: np.ndarray, predict: Predict, allowed: np.ndarray | None = None
     ) -> np.ndarray:
-        """Returns u(s) as [B], that of the least certain action that is allowed."""
+        """Return u(s) as [B], that of the least certain action that is allowed."""
         return masks.only(self.score(keys, predict), allowed).max(axis=-1)
 
     def state(self) -> State:
-        """Returns nothing: the ensemble is the agent's."""
+        """Return nothing: the ensemble is the agent's."""
         return {}
 
     def load(self, state: State) -> None:
-        """Takes nothing."""
+        """Take nothing."""

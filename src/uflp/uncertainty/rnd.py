@@ -14,10 +14,9 @@ import gymnasium
 import numpy as np
 
 from uflp import spaces
-from uflp.state import State, array, number
+from uflp.state import State, StateError, array, finite, number
 from uflp.types import UsageError
 from uflp.uncertainty.base import Predict, key_layout
-from uflp.uncertainty.normalisation import RunningMoments
 
 _TOGETHER = 1024
 """Observations that are scored at a time: more would leave the caches."""
@@ -47,7 +46,7 @@ class RND:
                 raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
 
     def make(self, space: gymnasium.Space, actions: int, seed: int) -> Distilled:
-        """Returns networks for an observation space, drawn from a seed."""
+        """Return networks for an observation space, drawn from a seed."""
         return Distilled(self, space, seed)
 
 
@@ -96,11 +95,11 @@ class Distilled:
         return self._drawn[1] if self._learned is None else self._learned
 
     def key_of(self, observation: Any) -> Any:
-        """Returns the observation."""
+        """Return the observation."""
         return observation
 
     def observe(self, key: Any, action: int) -> None:
-        """Takes note of an observation; learns once there are enough."""
+        """Take note of an observation; learn once there are enough."""
         self._observed += 1
         if self._observed % self._period:
             return
@@ -110,7 +109,7 @@ class Distilled:
             self._learn()
 
     def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
-        """Returns u(s) as [B]."""
+        """Return u(s) as [B]."""
         scores = np.zeros(len(keys))
         if not self._moments.count:
             return scores
@@ -126,11 +125,11 @@ class Distilled:
     def score_states(
         self, keys: np.ndarray, predict: Predict, allowed: np.ndarray | None = None
     ) -> np.ndarray:
-        """Returns u(s) as [B]."""
+        """Return u(s) as [B]."""
         return self.score(keys, predict)
 
     def state(self) -> State:
-        """Returns the predictor, the moments, and the observations that wait to be learned from."""
+        """Return the predictor, the moments, and the observations that wait to be learned from."""
         from uflp.networks.parameters import saved_tree
 
         waiting = self._observed // self._period % len(self._batch)
@@ -142,7 +141,7 @@ class Distilled:
         }
 
     def load(self, state: State) -> None:
-        """Takes what networks of equal settings and seed have learned."""
+        """Take what networks of equal settings and seed have learned."""
         from uflp.networks.parameters import loaded_tree
 
         self._observed = number(state, "observed")
@@ -153,7 +152,7 @@ class Distilled:
         self._normalise()
 
     def _learn(self) -> None:
-        """Takes one SGD step on the observations that have come in since the last."""
+        """Take one SGD step on the observations that have come in since the last."""
         self._moments.add(self._batch)
         self._normalise()
         self._learned = self._functions.fit(
@@ -163,8 +162,52 @@ class Distilled:
         self._batch = np.zeros_like(self._batch)
 
     def _normalise(self) -> None:
-        """Takes the moments as they are now to normalise by."""
+        """Take the moments as they are now to normalise by."""
         self._scaling = (
             self._moments.mean.astype(np.float32),
             (1 / self._moments.deviation).astype(np.float32),
         )
+
+
+_LEAST_DEVIATION = 1e-4
+
+
+class RunningMoments:
+    """Mean and variance of all that was added, in float64.
+
+    Attributes:
+        count: observations so far.
+        mean: of them, [...].
+    """
+
+    def __init__(self, shape: tuple[int, ...]):
+        self.count = 0
+        self.mean = np.zeros(shape)
+        self._squares = np.zeros(shape)
+
+    @property
+    def deviation(self) -> np.ndarray:
+        """Standard deviation [...], never 0: what never changed will stand out when it does."""
+        return np.maximum(np.sqrt(self._squares / max(1, self.count)), _LEAST_DEVIATION)
+
+    def add(self, batch: np.ndarray) -> None:
+        """Add observations [B, ...], by the pairwise formula of Chan et al. (1979)."""
+        total = self.count + len(batch)
+        mean = batch.mean(axis=0, dtype=np.float64)
+        difference = mean - self.mean
+        self._squares += np.square(batch - mean).sum(axis=0)
+        self._squares += np.square(difference) * (self.count * len(batch) / total)
+        self.mean += difference * (len(batch) / total)
+        self.count = total
+
+    def state(self) -> State:
+        """Return the sums."""
+        return {"count": self.count, "mean": self.mean, "squares": self._squares}
+
+    def load(self, state: State) -> None:
+        """Take the sums of equal observations."""
+        self.count = number(state, "count")
+        self.mean = finite(array(state["mean"], self.mean, "mean"), "mean")
+        self._squares = finite(array(state["squares"], self._squares, "squares"), "squares")
+        if (self._squares < 0).any():
+            raise StateError("a sum of squares is negative")

@@ -2,42 +2,44 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import deque
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, get_args
+from pathlib import Path
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
 
 from uflp import spaces
-from uflp.planning.history import History, history_of
-from uflp.planning.planner import LocalPlanner
-from uflp.planning.rules import RULES, Kind, Rule, RuleSettings, Sources, Start
-from uflp.registry import unknown
+from uflp.planning.rules import Kind, RuleSettings, Start
 from uflp.simulators.base import Simulator
-from uflp.simulators.gymnasium import GymnasiumSimulator
+from uflp.simulators.gymnasium import GymnasiumSimulator, made
 from uflp.types import Snapshot, Transition, UsageError
-from uflp.uncertainty import UNCERTAINTIES, Uncertainty
+from uflp.wrappers.access_metrics import AccessCounters, Axis, ExplorationMap, metrics
+from uflp.wrappers.access_settings import AccessSettings, generator
+from uflp.wrappers.check import check_going_back
+from uflp.wrappers.planner_file import load_planner, write_planner
 
-_PATIENCE = 100
+PATIENCE = 100
 """Restarts in a row whose forced a0 ended the episode, after which the initial states must do."""
 
-
-_PLAIN = (gymnasium.spaces.Box, gymnasium.spaces.Discrete)
-"""Spaces of observations that have no parts."""
+KEPT = 1000
+"""Transitions of forced first actions that wait for `pop_transitions`."""
 
 
 class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Local access to any environment that can be saved, for any agent.
 
     `reset` begins at the initial-state distribution with probability `p_init`, and otherwise at the
-    most uncertain saved state; `step` counts visits and saves states. The agent acts as always. Its
-    own time limit goes on from the restored step, as long as it is inside this wrapper.
+    most uncertain saved state; `step` counts visits and saves states. The agent acts as always.
 
     The info of a reset has `uflp/restart` (whether it was one) and, if so, `uflp/entry` (the number
     of the snapshot in the history) and `uflp/first_action` (a0, what the paper would do there).
 
     Each copy has a history and an uncertainty of its own, also in vectors of environments; copies
-    in one process may share those of the first with `share_with`.
+    in one process may share those of the first with `share_with`. `LocalAccessVector` has one
+    history for all copies, in this process or in others.
 
     Attributes:
         queries: steps so far, with those that were taken inside: forced first actions, and replays.
@@ -47,114 +49,130 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def __init__(
         self,
-        env: gymnasium.Env[Any, Any] | Callable[[], gymnasium.Env[Any, Any]],
+        env: gymnasium.Env[Any, Any] | Callable[[], gymnasium.Env[Any, Any]] | str,
         uncertainty: Any = "counts",
         *,
         p_init: float = 0.2,
-        batch: int | None = 32,
+        batch: int | Literal["auto"] | None = "auto",
         restart: Kind | None = None,
         rule: str | RuleSettings = "uncertainty",
         first_action: Literal["free", "forced"] = "free",
         checkpoint_period: int | None = None,
         restart_limit: int | None = None,
+        time_limit: str = "restart",
         history_size: int = 100_000,
         strategy: str = "auto",
+        check: bool = True,
+        axes: tuple[Axis, Axis] | None = None,
         seed: int | None = None,
         share_with: LocalAccess | None = None,
         **settings: Any,
     ):
-        """Wraps an environment.
+        """Wrap an environment.
 
         Args:
-            env: the environment, or a function that makes one (which `online` then calls).
+            env: the environment, its Gymnasium id, or a function that makes one. `online` makes
+                another one by the id or the function.
             uncertainty: `counts`, `covariance`, or settings with a `make` of their own; not kept
                 where the rule needs none.
             p_init: probability that an episode begins at the initial-state distribution.
-            batch: B, the snapshots drawn for a restart; None means the whole history.
-            restart: `pair` restarts at the most uncertain (s, a), `state` at the most uncertain s;
-                None means pairs where actions have numbers.
+            batch: B, the snapshots drawn for a restart; None means the whole history. `auto` means
+                that too where the search for the most uncertain entry is cheap, as with counts,
+                and 32 elsewhere.
+            restart: `pair` restarts at the most uncertain (s, a), `state` at the most uncertain s.
+                None means pairs where a0 is forced and actions have numbers, else states: an agent
+                that does not choose a0 would leave the same pair the most uncertain for good.
             rule: which saved states restarts go to: `uncertainty`, `uniform`, `return`,
                 `go-explore`, or settings with a `make` of their own.
             first_action: `free` lets the agent choose it; `forced` takes a0 inside `reset`, and
                 keeps its transition for `pop_transitions`.
             checkpoint_period: steps between two snapshots of an episode. None means 1 where a
                 snapshot has a few bytes; elsewhere, where saving costs several steps, states are
-                saved 1, 4, 16, 64, … steps after the episode began or was restored.
+                saved by novelty: when their cell is reached for the 1st, 2nd, 4th, 8th, … time,
+                and every 64 steps.
             restart_limit: steps after which an episode that began with a restart is truncated; None
                 lets it go on to its end.
+            time_limit: what becomes of a limit that truncates: `restart` starts it anew at a
+                restart, `continue` lets it go on from the saved step, and another name is that of
+                the attribute that counts steps; see `GymnasiumSimulator`.
             history_size: snapshots that the history holds.
             strategy: how the environment is saved; see `GymnasiumSimulator`.
+            check: whether to find out first, in a few dozen steps, if the environment goes back to
+                where it was saved. They count as no queries.
+            axes: two numbers of the observation that `render_exploration` draws, such as (0, 1).
             seed: of the restarts; None leaves it to the first `reset` with a seed, or to chance.
-            share_with: another copy, whose history and uncertainty are used.
+            share_with: another copy, whose history, uncertainty and save schedule are used.
             **settings: of the uncertainty, such as `bins`.
+
+        Raises:
+            UsageError: a `ValueError`, for an argument that is wrong, or for an environment that
+                cannot be saved. An environment that was made here is closed then.
         """
-        if not 0 <= p_init <= 1:
-            raise UsageError(f"p_init must lie in [0, 1], not {p_init}")
-        if first_action not in ("free", "forced"):
-            raise UsageError(f"first_action is 'free' or 'forced', not {first_action!r}")
-        if restart not in (None, *get_args(Kind)):
-            raise UsageError(f"restart is 'pair', 'state' or None, not {restart!r}")
-        at_least_one = {
-            "batch": batch,
-            "checkpoint_period": checkpoint_period,
-            "restart_limit": restart_limit,
-        }
-        for name, value in at_least_one.items():
-            if value is not None and value < 1:
-                raise UsageError(f"{name} must be at least 1 or None, not {value}")
-        self._make = None if isinstance(env, gymnasium.Env) or not callable(env) else env
-        made: Any = env if self._make is None else self._make()
-        if not isinstance(made, Simulator):
-            made = GymnasiumSimulator(made, strategy=strategy)
-        simulator: Simulator = made
-        super().__init__(simulator)
+        access = AccessSettings(
+            uncertainty=uncertainty,
+            p_init=p_init,
+            batch=batch,
+            restart=restart,
+            rule=rule,
+            first_action=first_action,
+            checkpoint_period=checkpoint_period,
+            restart_limit=restart_limit,
+            history_size=history_size,
+            uncertainty_settings=settings,
+        )
+        self._access = access
+        self._seed = 0 if seed is None else seed
+        self._rng = generator(seed)
+        self._make = _factory(env)
+        given: Any = env if self._make is None else self._make()
+        try:
+            simulator = as_simulator(given, strategy, time_limit)
+            super().__init__(simulator)
+            self._map = ExplorationMap(simulator.observation_space, axes)
+            if share_with is None:
+                self._parts = access.make(simulator, self._seed)
+            else:
+                self._parts = share_with._parts
+            history = self._parts.history
+            if history.simulator != simulator.stamp:
+                raise UsageError(
+                    f"{simulator.stamp} cannot share the history of {history.simulator}"
+                )
+            if check and share_with is None:
+                check_going_back(simulator)
+        except Exception:
+            if self._make is not None and isinstance(given, gymnasium.Env):
+                given.close()
+            raise
         self._simulator: Simulator = simulator
-        self._rng = _generator(seed)
+        self._identity = access.identity(simulator, self._seed)
         self._forced = first_action == "forced"
         self._numbered = spaces.count(simulator.action_space) is not None
         self._first = getattr(simulator.action_space, "start", 0)
-        self._transitions: list[Transition] = []
+        self._transitions: deque[Transition] = deque(maxlen=KEPT)
+        self._told_of_transitions = False
         self._observation: Any = None
-        self._steps = 0
-        self.restarts = 0
-        if share_with is None:
-            self._parts = _parts(
-                simulator,
-                uncertainty,
-                settings,
-                batch=batch,
-                restart=restart,
-                rule=rule,
-                history_size=history_size,
-                seed=seed or 0,
-            )
-        else:
-            self._parts = share_with._parts
-        history = self._parts.history
-        if history.simulator != simulator.stamp:
-            raise UsageError(f"{simulator.stamp} cannot share the history of {history.simulator}")
-        self.planner = LocalPlanner(
-            history=history,
-            uncertainty=self._parts.uncertainty,
-            rule=self._parts.rule,
-            key_of=self._parts.key_of,
-            p_init=p_init,
-            checkpoint_period=checkpoint_period or (1 if simulator.snapshot_width else None),
-            restart_limit=restart_limit,
-        )
+        self._running = False
+        self._counters = AccessCounters(self._parts)
+        self.planner = access.planner(self._parts, self._counters)
 
     @property
     def queries(self) -> int:
         """Steps so far, with those that were taken inside."""
-        return self._steps + self._simulator.replayed
+        return self._counters.steps + self._simulator.replayed
+
+    @property
+    def restarts(self) -> int:
+        """Episodes so far that began from a snapshot."""
+        return self._counters.restarts
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begins an episode; with a seed, always at the initial-state distribution."""
+        """Begin an episode; with a seed, always at the initial-state distribution."""
         if seed is not None:
-            self._rng = _generator(seed)
-        for _ in range(_PATIENCE if seed is None else 0):
+            self._rng = generator(seed)
+        for _ in range(PATIENCE if seed is None else 0):
             start = self.planner.start(self._rng)
             if start.snapshot is None:
                 break
@@ -166,7 +184,9 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
         return observation, {**info, "uflp/restart": False}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Takes one action, which is one query."""
+        """Take one action, which is one query."""
+        if not self._running:
+            raise gymnasium.error.ResetNeeded("call reset() before step()")
         transition, info = self._query(action)
         return (
             transition.next_observation,
@@ -177,12 +197,65 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
         )
 
     def pop_transitions(self) -> list[Transition]:
-        """Returns the transitions of forced first actions since the last call, and forgets them."""
-        popped, self._transitions = self._transitions, []
+        """Return the transitions of forced first actions since the last call, and forget them.
+
+        Up to 1,000 are kept; then the oldest are dropped, and one warning says so.
+        """
+        popped = list(self._transitions)
+        self._transitions.clear()
         return popped
 
+    def metrics(self) -> dict[str, Any]:
+        """Return what was found and what it took, so far.
+
+        `queries`, `episodes`, `restarts`; `rewarded_queries` (steps with a positive reward) and
+        `first_reward` (the number of the first, or None); `terminated` (episodes that the
+        environment terminated); `cells` that were reached (None where nothing counts them);
+        `deepest_start` (most steps from an initial state to a restart, across restarts); and
+        `history_size`. Cells and history are those of all copies that share them.
+        """
+        return metrics(self._parts, [self._counters], self.queries)
+
+    def render_exploration(self, path: str | Path | None = None) -> np.ndarray:
+        """Draw where it has been and where it restarted, by the two numbers that `axes` named.
+
+        Args:
+            path: picture file to write as well.
+
+        Returns:
+            The picture, uint8 [height, width, 3].
+        """
+        return self._map.render(path)
+
+    def save_planner(self, path: str | Path) -> None:
+        """Write history, uncertainty and rule to a file, for `load_planner`.
+
+        The file holds plain data, no code. The episode under way is not part of it.
+        """
+        write_planner(Path(path), self.planner, self._parts, self._identity)
+
+    def load_planner(self, path: str | Path) -> None:
+        """Take history, uncertainty and rule from a file; the next call must be `reset`.
+
+        The environment and all settings that decide what is saved must be equal to those of the
+        wrapper that wrote it. Reading executes nothing. Counters go on from where they are here.
+
+        Raises:
+            UsageError: if the file is damaged or does not fit; then nothing has changed.
+        """
+        load_planner(
+            Path(path),
+            self.planner,
+            self._parts,
+            self._identity,
+            self._access,
+            self._simulator,
+            self._seed,
+        )
+        self._running = False
+
     def online(self) -> gymnasium.Env[Any, Any]:
-        """Returns the same environment anew, which never restarts: for evaluation."""
+        """Return the same environment anew, which never restarts: for evaluation."""
         if self._make is not None:
             return self._make()
         spec = self._simulator.spec
@@ -197,29 +270,31 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
             ) from error
 
     def _restart(self, start: Start, snapshot: Snapshot) -> tuple[Any, dict[str, Any]] | None:
-        """Goes back; returns None where a forced a0 has ended the episode at once."""
+        """Go back; return None where a forced a0 has ended the episode at once."""
         observation, info = self._simulator.restore(snapshot)
         self._begin(start, observation)
         action = self._first_action(start.action)
         if self._forced:
             transition, info = self._query(action)
             observation = transition.next_observation
-            self._transitions.append(transition)
+            self._keep(transition)
             if transition.terminated or transition.truncated:
                 return None
-        self.restarts += 1
+        self._counters.restarts += 1
         about = {"uflp/restart": True, "uflp/entry": start.entry, "uflp/first_action": action}
         return observation, {**info, **about}
 
     def _begin(self, start: Start, observation: Any) -> None:
         self._observation = observation
+        self._running = True
+        self._counters.began(start, observation, self.queries)
+        self._map.began(start, observation)
         self.planner.began(start, observation, self._simulator.mask, self._simulator.save)
 
     def _query(self, action: Any) -> tuple[Transition, dict[str, Any]]:
-        """Makes one query; returns what came of it, and the info."""
+        """Make one query; return what came of it, and the info."""
         simulator, planner = self._simulator, self.planner
         observation, reward, terminated, truncated, info = simulator.step(action)
-        self._steps += 1
         planner.visited(int(action) - self._first if self._numbered else 0)
         final = terminated or truncated
         over = final or planner.at_limit
@@ -233,118 +308,57 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
             next_mask=simulator.mask,
         )
         self._observation = observation
+        self._counters.stepped(transition, self._counters.steps + 1)
+        self._map.visit(observation)
         planner.reached(transition, simulator.save, final=final)
         if over:
+            self._running = False
             planner.ended(simulator.screen_score)
         return transition, info
 
+    def _keep(self, transition: Transition) -> None:
+        """Keep a transition for `pop_transitions`; warn once when they are too many."""
+        if len(self._transitions) == KEPT and not self._told_of_transitions:
+            self._told_of_transitions = True
+            warnings.warn(told_of_kept(), stacklevel=2)
+        self._transitions.append(transition)
+
     def _first_action(self, number: int | None) -> Any:
-        """Returns a0; where actions have no numbers, one drawn from their space."""
+        """Return a0; where actions have no numbers, one drawn from their space."""
         if self._numbered and number is not None:
             return number + self._first
         self.action_space.seed(int(self._rng.integers(2**31)))
         return self.action_space.sample()
 
 
-class _Parts(NamedTuple):
-    """What copies in one process may share; see `LocalPlanner`."""
-
-    history: History
-    uncertainty: Uncertainty | None
-    rule: Rule
-    key_of: Callable[[Any], Any] | None
-
-
-def _parts(
-    simulator: Simulator,
-    uncertainty: Any,
-    settings: dict[str, Any],
-    *,
-    batch: int | None,
-    restart: Kind | None,
-    rule: str | RuleSettings,
-    history_size: int,
-    seed: int,
-) -> _Parts:
-    """Makes a history, the uncertainty that scores it, and the rule that chooses from it."""
-    counted = spaces.count(simulator.action_space)
-    # Where actions have no numbers, the uncertainty is one of states alone.
-    actions = counted or 1
-    if restart == "pair" and counted is None:
-        raise UsageError(
-            f"actions of {simulator.action_space} have no numbers to compare pairs by: "
-            'use restart="state", with which counts, covariance and rnd score states alone'
-        )
-    rule_settings: RuleSettings = RULES[rule]() if isinstance(rule, str) else rule
-    scores: Uncertainty | None = None
-    key_of: Callable[[Any], Any] | None = None
-    if rule_settings.needs is not None:
-        space = simulator.observation_space
-        scores = _settings(uncertainty, settings).make(_key_space(space), actions, seed)
-        key_of = _flattening(space, scores)
-    history = history_of(simulator, scores, entries=history_size, key_of=key_of)
-    pairs = counted is not None and scores is not None and scores.knows_actions
-    sources = Sources(
-        history=history,
-        actions=actions,
-        batch=batch,
-        kind=restart or ("pair" if pairs else "state"),
-        uncertainty=scores,
-        predict=_no_values,
-        td_error=None,
+def told_of_kept() -> str:
+    """Return the warning that nobody pops the transitions of forced first actions."""
+    return (
+        f"{KEPT:,} transitions of forced first actions wait for pop_transitions(), and the oldest "
+        "are dropped from now on: call it, use InjectTransitions with Stable-Baselines3, or leave "
+        'the first action to the agent with first_action="free"'
     )
-    return _Parts(history, scores, rule_settings.make(sources), key_of)
 
 
-def _flattening(
-    space: gymnasium.Space[Any], uncertainty: Uncertainty
-) -> Callable[[Any], Any] | None:
-    """Returns what gives the key of an observation with parts; None for one without."""
-    if isinstance(space, _PLAIN):
-        return None
-    return lambda seen: uncertainty.key_of(gymnasium.spaces.flatten(space, seen))
+def _factory(env: Any) -> Callable[[], Any] | None:
+    """Return what makes the environment; None where it is given."""
+    if isinstance(env, str):
+        return lambda: made(env)
+    return None if isinstance(env, gymnasium.Env) or not callable(env) else env
 
 
-def _key_space(space: gymnasium.Space[Any]) -> gymnasium.Space[Any]:
-    """Returns the space of what keys are made of: observations, flattened if they have parts."""
-    if isinstance(space, _PLAIN):
-        return space
-    try:
-        flat: gymnasium.Space[Any] = gymnasium.spaces.flatten_space(space)
-    except NotImplementedError:
-        flat = space
-    if not isinstance(flat, gymnasium.spaces.Box):
+def as_simulator(env: Any, strategy: str, time_limit: str) -> Simulator:
+    """Return an environment as a simulator."""
+    if not isinstance(env, gymnasium.Env) and hasattr(env, "num_envs"):
         raise UsageError(
-            f"observations of {space} cannot be flattened by Gymnasium, so no "
-            "uncertainty can be kept of them: leave out or transform the part that is no "
-            "Box or Discrete, for instance with gymnasium.wrappers.FilterObservation"
+            f"{type(env).__name__} is a vector of environments: hand LocalAccessVector a function "
+            "that makes one of them, and their number"
         )
-    return flat
-
-
-def _settings(uncertainty: Any, settings: dict[str, Any]) -> Any:
-    """Returns the settings of a named uncertainty, or those that were given."""
-    if not isinstance(uncertainty, str):
-        return uncertainty
-    usable = [name for name in UNCERTAINTIES if name != "ensemble-std"]
-    if uncertainty == "ensemble-std":
-        raise UsageError(
-            "ensemble-std compares the values of an agent's ensemble, which a wrapper does not "
-            f"see: choose {', '.join(usable)}"
-        )
-    if uncertainty not in usable:
-        raise UsageError(unknown("uncertainty", uncertainty, usable))
-    try:
-        return UNCERTAINTIES[uncertainty](**settings)
-    except TypeError as error:
-        raise UsageError(f"{uncertainty} has no such setting: {error}") from error
-
-
-def _no_values(observations: np.ndarray) -> np.ndarray:
-    raise UsageError("this uncertainty asks for an agent's values, which a wrapper does not see")
-
-
-def _generator(seed: int | None) -> np.random.Generator:
-    if seed is not None and seed < 0:
-        raise UsageError(f"seed must not be negative, not {seed}")
-    return np.random.default_rng(seed)
+    layer = env
+    while isinstance(layer, gymnasium.Wrapper):
+        if isinstance(layer, LocalAccess):
+            raise UsageError(f"{env} has local access already")
+        layer = layer.env
+    if isinstance(env, Simulator):
+        return env
+    return GymnasiumSimulator(env, strategy=strategy, time_limit=time_limit)

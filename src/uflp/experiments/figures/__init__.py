@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from uflp.experiments.figures.atari import ATARI_FIGURES
-from uflp.experiments.figures.deep_sea import DEEP_SEA_FIGURES
+from uflp.experiments.figures.bsuite import BSUITE_FIGURES
 from uflp.experiments.figures.plan import SCALES, Changes, Figure, Known, Line
-from uflp.experiments.figures.swingup import SWINGUP_FIGURES
 
 __all__ = ["FIGURES", "SCALES", "Changes", "Figure", "Known", "Line"]
 
-FIGURES: Mapping[str, Figure] = {**DEEP_SEA_FIGURES, **SWINGUP_FIGURES, **ATARI_FIGURES}
+FIGURES: Mapping[str, Figure] = {**BSUITE_FIGURES, **ATARI_FIGURES}

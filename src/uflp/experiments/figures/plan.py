@@ -1,4 +1,4 @@
-"""What a figure or table is: which runs it needs, and how they are to be shown."""
+"""Plan of a figure or table: which runs it needs, and how they are shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.jobs import Job
-from uflp.experiments.resolve import UnchangedError, resolve
+from uflp.experiments.resolve import resolve, resolve_unless_unchanged
 from uflp.experiments.seeds import require_seeds, seed_jobs
 from uflp.training.settings import RunSettings
 from uflp.types import UsageError
@@ -46,7 +46,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True)
 class Scale:
-    """How large a figure's runs are.
+    """Size of a figure's runs.
 
     Attributes:
         seeds: number of seeds, from 0.
@@ -73,7 +73,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Changes:
-    """What the runs of a figure are made with instead of what its scale says.
+    """Changes to the runs of a figure, on top of its scale.
 
     Attributes:
         variant: of every preset, for the lines that have none and that it changes.
@@ -92,13 +92,13 @@ class Changes:
             require_seeds(self.seeds)
 
     def words(self) -> list[str]:
-        """Returns what tells a folder of such runs from that of the figure's own."""
+        """Return what tells a folder of such runs from that of the figure's own."""
         words = [self.variant] if self.variant else []
         words += [f"{key}={value}".replace("/", "-") for key, value in self.overrides.items()]
         return [*words, *(["ray"] if self.cluster else [])]
 
     def command(self, name: str, scale: str) -> str:
-        """Returns the command that makes a figure with these changes."""
+        """Return the command that makes a figure with these changes."""
         words = ["uflp", "figure", name, "--scale", scale]
         words += ["--variant", self.variant] if self.variant else []
         words += ["--seeds", str(self.seeds)] if self.seeds else []
@@ -147,14 +147,14 @@ class Figure:
         return tuple(next(iter(self.scales.values())).sweep)
 
     def at(self, scale: str) -> Figure:
-        """Returns the figure as it is shown at a scale."""
+        """Return the figure as it is shown at a scale."""
         size = self.scales[scale]
         return dataclasses.replace(
             self, lines=size.lines or self.lines, measure=size.measure or self.measure
         )
 
     def jobs(self, scale: str, out: Path, changes: Changes | None = None) -> list[Job]:
-        """Returns all runs of the figure at a scale, with their folders below `out`.
+        """Return all runs of the figure at a scale, with their folders below `out`.
 
         Args:
             scale: name of the scale.
@@ -183,7 +183,7 @@ class Figure:
         return jobs
 
     def _name(self, preset: str, line: Line, swept: Mapping[str, Any]) -> str:
-        """Returns the name of a folder of seeds, equal in figures that share their runs."""
+        """Return the name of a folder of seeds, equal in figures that share their runs."""
         words = [line.agent, line.access]
         if len(self.presets) > 1:
             words.insert(0, preset.replace("/", "-"))
@@ -196,13 +196,10 @@ class Figure:
 def _resolved(
     preset: str, line: Line, overrides: Mapping[str, Any], changes: Changes
 ) -> RunSettings:
-    """Returns the settings of a line; a variant that changes nothing in it is left out."""
     names = line._asdict()
     if line.variant is None and changes.variant is not None:
-        try:
-            return resolve(preset, **(names | {"variant": changes.variant}), overrides=overrides)
-        except UnchangedError:
-            pass
+        names["variant"] = changes.variant
+        return resolve_unless_unchanged(preset, **names, overrides=overrides)
     return resolve(preset, **names, overrides=overrides)
 
 
@@ -213,14 +210,14 @@ def _refuse_swept(overrides: Mapping[str, Any], swept: Mapping[str, Any]) -> Non
 
 
 def lines(agents: tuple[str, ...], *accesses: str) -> tuple[Line, ...]:
-    """Returns a line for each agent with each kind of access."""
+    """Return a line for each agent with each kind of access."""
     return tuple(Line(agent, access) for agent in agents for access in accesses)
 
 
 def scales(
     smoke: Scale, laptop: Scale, paper: Scale, *, sweep: Mapping[str, tuple[Any, ...]] | None = None
 ) -> dict[str, Scale]:
-    """Returns a figure's scales by name; `sweep` is for those that have none of their own."""
+    """Return a figure's scales by name; `sweep` is for those that have none of their own."""
     named = {"smoke": smoke, "laptop": laptop, "paper": paper}
     if sweep is None:
         return named

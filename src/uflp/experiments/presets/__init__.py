@@ -9,9 +9,10 @@ from uflp.experiments.presets.atari import ATARI, atari
 from uflp.experiments.presets.bsuite import DEEP_SEA, SWINGUP, SWINGUP_HARD
 from uflp.experiments.presets.preset import Preset
 from uflp.registry import unknown
+from uflp.simulators import SIMULATORS
 from uflp.types import UsageError
 
-__all__ = ["PRESETS", "Preset", "find_preset"]
+__all__ = ["ANYTHING", "PRESETS", "Preset", "find_preset"]
 
 PRESETS: Mapping[str, Preset] = {
     "deep-sea": DEEP_SEA,
@@ -22,12 +23,12 @@ PRESETS: Mapping[str, Preset] = {
 
 
 def find_preset(name: str) -> Preset:
-    """Returns a preset by its name; `atari/GAME` is one for every game, `gym:ID` for anything."""
+    """Return a preset by its name; `atari/GAME` is one for every game, `gym:ID` for anything."""
     if name in PRESETS:
         return PRESETS[name]
     kind, _, game = name.partition("/")
     if kind == "atari" and game:
         return atari(f"{game}, with the settings that Atari games share", game)
-    if ":" in name:
+    if ":" in name or name in SIMULATORS:
         return ANYTHING
     raise UsageError(unknown("preset", name, [*PRESETS, "gym:ID", "module:factory"]))

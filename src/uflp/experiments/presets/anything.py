@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uflp.experiments.presets.preset import SMALL_RND, Preset, Rule
+from uflp.experiments.presets.preset import SMALL_RND, Case, Preset
 
 ANYTHING = Preset(
     summary="whatever simulator is named, such as gym:MountainCar-v0",
@@ -17,7 +17,7 @@ ANYTHING = Preset(
         "target_period": 100,
         "sgd_period": 4,
         "epsilon": 0.1,
-        "checkpoint_period": 5,
+        "checkpoint_period": 1,
         "replay_size": 100_000,
         "history_size": 100_000,
         "feature_size": 500,
@@ -25,9 +25,11 @@ ANYTHING = Preset(
         "eval_period": 2_000,
         "eval_episodes": 5,
     },
-    rules=(
+    cases=(
         SMALL_RND,
-        Rule({"members": 5}, agents=("boot-ddqn",)),
+        # The most uncertain pair of the whole history is found without scoring every entry.
+        Case({"batch": None}, uncertainties=("counts",)),
+        Case({"members": 5}, agents=("boot-ddqn",)),
     ),
 )
 """For simulators that the paper does not use: moderate values that suit none best."""

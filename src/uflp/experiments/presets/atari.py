@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from uflp.experiments.presets.preset import Preset, Rule
+from uflp.experiments.presets.preset import Case, Preset
 
-_ATARI_DIST = Rule(
+_ATARI_DIST = Case(
     {
         "p_init": 0.3,
         "batch": 32,
@@ -17,18 +17,18 @@ _ATARI_DIST = Rule(
     },
     agents=("dist-ddqn",),
 )
-_ATARI_RND = Rule({"p_init": 0.3, "batch": 32}, uncertainties=("rnd",))
-_ATARI_DIST_RND = Rule({"v_max": 10_000.0}, agents=("dist-ddqn",), uncertainties=("rnd",))
+_ATARI_RND = Case({"p_init": 0.3, "batch": 32}, uncertainties=("rnd",))
+_ATARI_DIST_RND = Case({"v_max": 10_000.0}, agents=("dist-ddqn",), uncertainties=("rnd",))
 
 # Random actions lead nowhere in the long run: many short rollouts, each from the rarest cell.
 _ATARI_RANDOM = (
-    Rule({"rollout_limit": 100}, agents=("random",), access="local"),
-    Rule({"batch": None}, agents=("random",), uncertainties=("counts",), access="local"),
+    Case({"rollout_limit": 100}, agents=("random",), access="local"),
+    Case({"batch": None}, agents=("random",), uncertainties=("counts",), access="local"),
 )
 
 
-def atari(summary: str, game: str, *rules: Rule, **values: Any) -> Preset:
-    """Returns the settings of one Atari game, where those of all games are the paper's table."""
+def atari(summary: str, game: str, *cases: Case, **values: Any) -> Preset:
+    """Return the settings of one Atari game, where those of all games are the paper's table."""
     return Preset(
         summary=summary,
         simulator="atari",
@@ -63,12 +63,12 @@ def atari(summary: str, game: str, *rules: Rule, **values: Any) -> Preset:
             "eval_episodes": 1,
         }
         | values,
-        rules=(
+        cases=(
             _ATARI_RND,
-            Rule({"p_init": 0.7}, agents=("ddqn-intrinsic",)),
+            Case({"p_init": 0.7}, agents=("ddqn-intrinsic",)),
             _ATARI_DIST,
             _ATARI_DIST_RND,
-            *rules,
+            *cases,
             *_ATARI_RANDOM,
         ),
     )
@@ -78,14 +78,14 @@ ATARI: Mapping[str, Preset] = {
     "atari/montezuma-revenge": atari(
         "Montezuma's Revenge: rewards only after long series of specific actions",
         "montezuma-revenge",
-        Rule({"rollout_limit": 2000}, access="local"),
-        Rule({"epsilon": 0.1}, agents=("ddqn",), access="online"),
+        Case({"rollout_limit": 2000}, access="local"),
+        Case({"epsilon": 0.1}, agents=("ddqn",), access="online"),
         queries=1_000_000_000,
     ),
     "atari/private-eye": atari(
         "PrivateEye: sparse rewards, far apart",
         "private-eye",
-        Rule({"v_max": 120_000.0}),
+        Case({"v_max": 120_000.0}),
         discount=0.997,
     ),
     "atari/venture": atari("Venture: rewards denser than in the other three", "venture"),

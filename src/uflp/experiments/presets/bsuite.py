@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uflp.experiments.presets.preset import SMALL_RND, Preset, Rule, Variant
+from uflp.experiments.presets.preset import SMALL_RND, Case, Preset, Variant
 
 DEEP_SEA = Preset(
     summary="Deep Sea N × N (--set size=N): one rewarded corner, 2^-N by chance",
@@ -31,18 +31,18 @@ DEEP_SEA = Preset(
         "eval_episodes": 1,
         "target_return": 0.95,
     },
-    rules=(
+    cases=(
         SMALL_RND,
-        Rule({"epsilon": 0.1}, agents=("ddqn-bonus",)),
-        Rule({"members": 20, "prior_scale": 40.0}, agents=("boot-ddqn",)),
-        Rule({"discount": 1.0, "sgd_period": 4, "regularization": 0.1}, agents=("pi", "pi-bonus")),
+        Case({"epsilon": 0.1}, agents=("ddqn-bonus",)),
+        Case({"members": 20, "prior_scale": 40.0}, agents=("boot-ddqn",)),
+        Case({"discount": 1.0, "sgd_period": 4, "regularization": 0.1}, agents=("pi", "pi-bonus")),
     ),
     variants={
         "tuned": Variant(
             "learns what is new sooner, and ends restarts of BootDDQN early",
             (
-                Rule({"recent_fraction": 0.25}, agents=("boot-ddqn", "pi", "pi-bonus")),
-                Rule({"restart_limit": 10}, agents=("boot-ddqn",), access="local"),
+                Case({"recent_fraction": 0.25}, agents=("boot-ddqn", "pi", "pi-bonus")),
+                Case({"restart_limit": 10}, agents=("boot-ddqn",), access="local"),
             ),
         )
     },
@@ -70,7 +70,7 @@ _SWINGUP_VALUES = {
     "eval_episodes": 10,
 }
 
-_SWINGUP_PI = Rule(
+_SWINGUP_PI = Case(
     {
         "discount": 0.995,
         "sgd_period": 5,
@@ -87,10 +87,10 @@ SWINGUP = Preset(
     agent="ddqn-bonus",
     values=_SWINGUP_VALUES
     | {"x_reward_threshold": 1.0, "height_threshold": 0.5, "target_return": 300.0},
-    rules=(
+    cases=(
         SMALL_RND,
-        Rule({"members": 5, "prior_scale": 5.0, "p_init": 0.8}, agents=("boot-ddqn",)),
-        Rule({"bonus_scale": 10.0}, agents=("ddqn-bonus", "ddqn-intrinsic")),
+        Case({"members": 5, "prior_scale": 5.0, "p_init": 0.8}, agents=("boot-ddqn",)),
+        Case({"bonus_scale": 10.0}, agents=("ddqn-bonus", "ddqn-intrinsic")),
         _SWINGUP_PI,
     ),
 )
@@ -101,12 +101,12 @@ SWINGUP_HARD = Preset(
     agent="ddqn-bonus",
     values=_SWINGUP_VALUES
     | {"x_reward_threshold": 0.05, "height_threshold": 0.95, "target_return": 100.0},
-    rules=(
+    cases=(
         SMALL_RND,
-        Rule(
+        Case(
             {"members": 10, "prior_scale": 5.0, "p_init": 0.4, "batch": 125}, agents=("boot-ddqn",)
         ),
-        Rule(
+        Case(
             {"bonus_scale": 100.0, "epsilon": 0.0, "batch": 25},
             agents=("ddqn-bonus", "ddqn-intrinsic"),
         ),

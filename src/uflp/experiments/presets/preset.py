@@ -1,12 +1,12 @@
-"""What a preset is.
+"""Presets: a simulator and the settings used on it.
 
 A preset's values are found by (preset, agent, uncertainty, access): the common ones first, then
-every rule that matches, in order. A value may be a function of the simulator's settings.
+every case that matches, in order. A value may be a function of the simulator's settings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from uflp.training.settings import Access
 
 
 @dataclass(frozen=True)
-class Rule:
+class Case:
     """Values that hold only for some agents, uncertainties or accesses; empty matches all."""
 
     values: Mapping[str, Any]
@@ -23,12 +23,23 @@ class Rule:
     access: Access | None = None
 
     def matches(self, agent: str, uncertainty: str | None, access: Access) -> bool:
-        """Returns whether the rule's values hold."""
+        """Return whether the values hold."""
         return (
             (not self.agents or agent in self.agents)
             and (not self.uncertainties or uncertainty in self.uncertainties)
             and self.access in (None, access)
         )
+
+
+def values_of(
+    cases: Iterable[Case], agent: str, uncertainty: str | None, access: Access
+) -> dict[str, Any]:
+    """Return the values of all cases that match, the later ones on top."""
+    values: dict[str, Any] = {}
+    for case in cases:
+        if case.matches(agent, uncertainty, access):
+            values |= case.values
+    return values
 
 
 @dataclass(frozen=True)
@@ -37,19 +48,15 @@ class Variant:
 
     Attributes:
         summary: one line for `uflp list`.
-        rules: what it changes, for which agents, uncertainties and accesses.
+        cases: what it changes, for which agents, uncertainties and accesses.
     """
 
     summary: str
-    rules: tuple[Rule, ...]
+    cases: tuple[Case, ...]
 
     def values(self, agent: str, uncertainty: str | None, access: Access) -> dict[str, Any]:
         """Return the values that the variant changes for one kind of run."""
-        changed: dict[str, Any] = {}
-        for rule in self.rules:
-            if rule.matches(agent, uncertainty, access):
-                changed |= rule.values
-        return changed
+        return values_of(self.cases, agent, uncertainty, access)
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,7 @@ class Preset:
         agent: the agent used unless another is named.
         uncertainty: likewise for uncertainties; an ensemble's own disagreement takes its place
             where the agent has an ensemble.
-        rules: what differs by agent, uncertainty and access.
+        cases: what differs by agent, uncertainty and access.
         variants: changes that were found to be better than the paper's values, by name.
     """
 
@@ -72,11 +79,11 @@ class Preset:
     values: Mapping[str, Any]
     agent: str = "ddqn"
     uncertainty: str = "covariance"
-    rules: tuple[Rule, ...] = field(default=())
+    cases: tuple[Case, ...] = field(default=())
     variants: Mapping[str, Variant] = field(default_factory=dict)
 
 
-SMALL_RND = Rule(
+SMALL_RND = Case(
     {
         "restart": "state",
         "rnd_width": 128,

@@ -12,6 +12,7 @@ RULES = Registry(
         "td-error": "uflp.planning.rules.td_error:TDError",
         "go-explore": "uflp.planning.rules.go_explore:GoExplore",
     },
+    group="uflp.rules",
 )
 
 __all__ = ["RULES", "Kind", "Rule", "RuleSettings", "Sources", "Start"]

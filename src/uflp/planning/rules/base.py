@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 
 from uflp import masks
-from uflp.planning.history import History, HistoryLike
-from uflp.state import State
+from uflp.planning.history import History, HistoryLike, rehoused
+from uflp.state import State, array, finite
 from uflp.types import RunError, Snapshot, Transition
 from uflp.uncertainty.base import Predict, Uncertainty
 
@@ -57,11 +57,11 @@ class Sources(NamedTuple):
     td_error: Callable[[Transition], float] | None
 
     def candidates(self, rng: np.random.Generator) -> np.ndarray:
-        """Returns B entries, drawn uniformly with replacement, or all of them."""
+        """Return B entries, drawn uniformly with replacement, or all of them."""
         return self.history.live() if self.batch is None else self.history.sample(rng, self.batch)
 
     def start(self, entry: int, rng: np.random.Generator) -> Start:
-        """Returns the start at an entry with a random a0."""
+        """Return the start at an entry with a random a0."""
         return random_start(self.history, entry, self.actions, rng)
 
 
@@ -75,7 +75,7 @@ class RuleSettings(Protocol):
     needs: ClassVar[str | None]
 
     def make(self, sources: Sources) -> Rule:
-        """Returns the rule."""
+        """Return the rule."""
 
 
 class Rule:
@@ -85,13 +85,13 @@ class Rule:
     """
 
     def added(self, entry: int, key: Any) -> None:
-        """Learns of a new entry of the history."""
+        """Learn of a new entry of the history."""
 
     def left(self, entry: int, transition: Transition) -> None:
-        """Learns of a query that was made in the state of an entry, just after that was added."""
+        """Learn of a query that was made in the state of an entry, just after that was added."""
 
     def ended(self, entries: np.ndarray, screen_score: float) -> None:
-        """Learns which live entries a rollout added, and the screen score at its end."""
+        """Learn which live entries a rollout added, and the screen score at its end."""
 
     def choose(self, rng: np.random.Generator) -> Start:
         """Return the start of the next rollout; the history is not empty.
@@ -101,15 +101,15 @@ class Rule:
         raise NotImplementedError
 
     def state(self) -> State:
-        """Returns what the rule knows."""
+        """Return what the rule knows."""
         return {}
 
     def load(self, state: State) -> None:
-        """Takes what an equal rule knew of an equal history."""
+        """Take what an equal rule knew of an equal history."""
 
 
 def random_start(history: HistoryLike, entry: int, actions: int, rng: np.random.Generator) -> Start:
-    """Returns the start at an entry with a uniformly random a0, as in Eq. 2 of the paper.
+    """Return the start at an entry with a uniformly random a0, as in Eq. 2 of the paper.
 
     Where there are masks, it is one that the entry's state allows.
     """
@@ -118,7 +118,7 @@ def random_start(history: HistoryLike, entry: int, actions: int, rng: np.random.
 
 
 def argmax(values: np.ndarray, rng: np.random.Generator) -> int:
-    """Returns the place of a highest value, each of several equally likely."""
+    """Return the place of a highest value, each of several equally likely."""
     highest = values.max()
     if np.isnan(highest):
         raise RunError("the uncertainty of a saved state is not a number: the agent has diverged")
@@ -127,8 +127,42 @@ def argmax(values: np.ndarray, rng: np.random.Generator) -> int:
 
 
 def weighted(weights: np.ndarray, rng: np.random.Generator) -> int:
-    """Draws a place with probability proportional to its weight."""
+    """Draw a place with probability proportional to its weight."""
     ends = np.cumsum(weights)
     if not 0 < ends[-1] < np.inf:
         raise RunError(f"the weights of saved states add up to {ends[-1]}: none can be drawn")
     return int(np.searchsorted(ends, rng.random() * ends[-1], side="right"))
+
+
+_FIRST_ROOM = 1024
+
+
+class EntryScores:
+    """One number for each live entry of a history; it has to be given for every new entry."""
+
+    def __init__(self, history: History):
+        self._history = history
+        self._ring = np.zeros(_FIRST_ROOM)
+
+    def set(self, entries: int | np.ndarray, number: float) -> None:
+        """Give live entries a number."""
+        room = len(self._ring)
+        if len(self._history) > room:
+            self._ring = rehoused(self._ring, self._history.live(), room, 2 * room)
+        self._ring[entries % len(self._ring)] = number
+
+    def of(self, entries: np.ndarray) -> np.ndarray:
+        """Return the numbers of live entries."""
+        return self._ring[entries % len(self._ring)]
+
+    def state(self) -> State:
+        """Return the numbers of all live entries, oldest first."""
+        return {"numbers": self.of(self._history.live())}
+
+    def load(self, state: State) -> None:
+        """Take the numbers of an equal history."""
+        live = self._history.live()
+        numbers = finite(array(state["numbers"], np.empty(len(live)), "numbers"), "numbers")
+        while len(self._ring) < len(live):
+            self._ring = np.zeros(2 * len(self._ring))
+        self._ring[live % len(self._ring)] = numbers

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from uflp.planning.rules.base import Rule, Sources, Start, weighted
-from uflp.state import State, StateError
+from uflp.state import State, StateError, whole_numbers
 from uflp.types import UsageError
 from uflp.uncertainty.counts import TableCounts
 
@@ -22,7 +22,7 @@ class GoExplore:
     needs: ClassVar[str | None] = "counts"
 
     def make(self, sources: Sources) -> GoExploreRule:
-        """Returns the rule, for visit counts."""
+        """Return the rule, for visit counts."""
         return GoExploreRule(sources)
 
 
@@ -45,7 +45,7 @@ class GoExploreRule(Rule):
         self._latest = np.full(_FIRST_ROOM, -1)
 
     def added(self, entry: int, key: Any) -> None:
-        """Puts an entry into the archive, if none of its cell is better."""
+        """Put an entry into the archive, if none of its cell is better."""
         cell = int(key)
         while cell >= len(self._best):
             nothing = np.full(len(self._best), -1)
@@ -58,7 +58,7 @@ class GoExploreRule(Rule):
         self._latest[cell] = entry
 
     def choose(self, rng: np.random.Generator) -> Start:
-        """Returns the best entry of a cell."""
+        """Return the best entry of a cell."""
         oldest = self._history.oldest
         cells = np.flatnonzero(self._latest >= oldest)
         if self._sources.batch is not None:
@@ -69,11 +69,15 @@ class GoExploreRule(Rule):
         return self._sources.start(int(entry), rng)
 
     def state(self) -> State:
-        """Returns the archive: the entries of each cell."""
+        """Return the archive: the entries of each cell."""
         return {"best": self._best, "latest": self._latest}
 
     def load(self, state: State) -> None:
-        """Takes the archive."""
-        self._best, self._latest = np.array(state["best"]), np.array(state["latest"])
-        if self._best.shape != self._latest.shape or self._latest.max() > self._history.newest:
+        """Take the archive."""
+        newest = self._history.newest
+        self._best, self._latest = (
+            np.array(whole_numbers(state, name, least=-1, most=max(0, newest)), np.int64)
+            for name in ("best", "latest")
+        )
+        if self._best.shape != self._latest.shape:
             raise StateError("the archive is of another history")

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from uflp.planning.rules.base import Rule, Sources, Start, argmax
-from uflp.planning.rules.entry_scores import EntryScores
+from uflp.planning.rules.base import EntryScores, Rule, Sources, Start, argmax
 from uflp.state import State
 
 
@@ -19,7 +18,7 @@ class Return:
     needs: ClassVar[str | None] = None
 
     def make(self, sources: Sources) -> ReturnRule:
-        """Returns the rule."""
+        """Return the rule."""
         return ReturnRule(sources)
 
 
@@ -37,23 +36,23 @@ class ReturnRule(Rule):
         self._returns = EntryScores(sources.history)
 
     def added(self, entry: int, key: Any) -> None:
-        """Takes note of the screen score so far."""
+        """Take note of the screen score so far."""
         self._returns.set(entry, self._sources.history.screen_scores(np.array([entry]))[0])
 
     def ended(self, entries: np.ndarray, screen_score: float) -> None:
-        """Takes note of what the episode came to."""
+        """Take note of what the episode came to."""
         self._returns.set(entries, screen_score)
 
     def choose(self, rng: np.random.Generator) -> Start:
-        """Returns an entry of the best episode."""
+        """Return an entry of the best episode."""
         entries = self._sources.candidates(rng)
         best = argmax(self._returns.of(entries), rng)
         return self._sources.start(int(entries[best]), rng)
 
     def state(self) -> State:
-        """Returns the returns."""
+        """Return the returns."""
         return self._returns.state()
 
     def load(self, state: State) -> None:
-        """Takes the returns."""
+        """Take the returns."""
         self._returns.load(state)

@@ -10,9 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from uflp.planning.rules.base import Rule, Sources, Start, weighted
-from uflp.planning.rules.entry_scores import EntryScores
-from uflp.state import State
+from uflp.planning.rules.base import EntryScores, Rule, Sources, Start, weighted
+from uflp.state import State, real
 from uflp.types import Transition, UsageError
 
 _LEAST = 1e-6
@@ -37,7 +36,7 @@ class TDError:
             )
 
     def make(self, sources: Sources) -> TDErrorRule:
-        """Returns the rule, where an agent's values can be seen."""
+        """Return the rule, where an agent's values can be seen."""
         return TDErrorRule(self.priority_exponent, sources)
 
 
@@ -61,17 +60,17 @@ class TDErrorRule(Rule):
         self._highest = 1.0
 
     def added(self, entry: int, key: Any) -> None:
-        """Expects the most of an entry that nothing is known of."""
+        """Expect the most of an entry that nothing is known of."""
         self._errors.set(entry, self._highest)
 
     def left(self, entry: int, transition: Transition) -> None:
-        """Takes note of the TD error."""
+        """Take note of the TD error."""
         error = abs(self._td_error(transition)) + _LEAST
         self._errors.set(entry, error)
         self._highest = max(self._highest, error)
 
     def choose(self, rng: np.random.Generator) -> Start:
-        """Returns an entry with a chance that grows with its error."""
+        """Return an entry with a chance that grows with its error."""
         entries = self._sources.candidates(rng)
         place = weighted(self._errors.of(entries) ** self._exponent, rng)
         entry = int(entries[place])
@@ -79,10 +78,10 @@ class TDErrorRule(Rule):
         return self._sources.start(entry, rng)
 
     def state(self) -> State:
-        """Returns the errors, and the highest ever."""
+        """Return the errors, and the highest ever."""
         return {**self._errors.state(), "highest": self._highest}
 
     def load(self, state: State) -> None:
-        """Takes the errors."""
+        """Take the errors."""
         self._errors.load(state)
-        self._highest = float(state["highest"])
+        self._highest = real(state, "highest")

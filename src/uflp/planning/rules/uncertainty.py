@@ -36,7 +36,7 @@ class MostUncertain:
     needs: ClassVar[str | None] = "any"
 
     def make(self, sources: Sources) -> UncertaintyFirst:
-        """Returns the rule."""
+        """Return the rule."""
         assert sources.uncertainty is not None
         return UncertaintyFirst(
             sources.history,
@@ -89,12 +89,12 @@ class UncertaintyFirst(Rule):
             self._search = make_search(uncertainty, history, self._state_scores)
 
     def added(self, entry: int, key: Any) -> None:
-        """Learns of a new entry of the history."""
+        """Learn of a new entry of the history."""
         if self._search is not None:
             self._search.added(entry, key)
 
     def choose(self, rng: np.random.Generator) -> Start:
-        """Returns the start of the next rollout."""
+        """Return the start of the next rollout."""
         if self._search is not None:
             entry = self._search.best(rng)
         else:
@@ -106,16 +106,16 @@ class UncertaintyFirst(Rule):
         return random_start(self._history, entry, self._actions, rng)
 
     def state(self) -> State:
-        """Returns what the search knows."""
+        """Return what the search knows."""
         return {} if self._search is None else self._search.state()
 
     def load(self, state: State) -> None:
-        """Takes what the search of an equal rule knew."""
+        """Take what the search of an equal rule knew."""
         if self._search is not None:
             self._search.load(state)
 
     def _state_scores(self, entries: np.ndarray) -> np.ndarray:
-        """Returns what states are compared by, [B]."""
+        """Return what states are compared by, [B]."""
         if self._kind == "pair":
             # Action by action: NumPy's own maximum is slow along so short an axis.
             return functools.reduce(np.maximum, self._pair_scores(entries).T)
@@ -123,7 +123,7 @@ class UncertaintyFirst(Rule):
         return self._uncertainty.score_states(keys, self._predict, allowed)
 
     def _pair_scores(self, entries: np.ndarray) -> np.ndarray:
-        """Returns u(s, a) as [B, A], below all others where an action is not allowed."""
+        """Return u(s, a) as [B, A], below all others where an action is not allowed."""
         scores = self._uncertainty.score(self._history.keys(entries), self._predict)
         return masks.only(scores, self._history.masks(entries))
 
@@ -132,14 +132,14 @@ class Search(Stateful, Protocol):
     """Finds the entry with the highest score."""
 
     def added(self, entry: int, key: object) -> None:
-        """Learns of a new entry."""
+        """Learn of a new entry."""
 
     def best(self, rng: np.random.Generator) -> int:
-        """Returns the number of an entry whose score no other exceeds."""
+        """Return the number of an entry whose score no other exceeds."""
 
 
 def make_search(uncertainty: Uncertainty, history: History, score: Score) -> Search:
-    """Returns the search that suits an uncertainty.
+    """Return the search that suits an uncertainty.
 
     Few ids are scored all at once sooner than any bookkeeping could spare it. Where there are
     masks, equal ids may allow different actions, so entries are told apart.
@@ -162,7 +162,7 @@ class _Items:
         self._latest = None if ids is None else np.full(ids, -1)
 
     def added(self, entry: int, key: object) -> int:
-        """Returns the item that a new entry belongs to."""
+        """Return the item that a new entry belongs to."""
         if self._latest is None:
             return entry
         item = int(key)  # type: ignore[call-overload]
@@ -170,23 +170,25 @@ class _Items:
         return item
 
     def entries(self, items: np.ndarray) -> np.ndarray:
-        """Returns the entry that stands for each item."""
+        """Return the entry that stands for each item."""
         return items if self._latest is None else self._latest[items]
 
     def live(self) -> np.ndarray:
-        """Returns all items that are in the history."""
+        """Return all items that are in the history."""
         if self._latest is None:
             return self._history.live()
         return np.flatnonzero(self._latest >= self._history.oldest)
 
     def state(self) -> State:
-        """Returns which entry stands for each state."""
+        """Return which entry stands for each state."""
         return {} if self._latest is None else {"latest": self._latest}
 
     def load(self, state: State) -> None:
-        """Takes the same of an equal history."""
+        """Take the same of an equal history."""
         if self._latest is not None:
             self._latest = array(state["latest"], self._latest, "latest")
+            if not -1 <= self._latest.min() <= self._latest.max() <= self._history.newest:
+                raise StateError("an entry stands for a state, and is not in the history")
 
 
 class Scan:
@@ -197,20 +199,20 @@ class Scan:
         self._score = score
 
     def added(self, entry: int, key: object) -> None:
-        """Learns of a new entry."""
+        """Learn of a new entry."""
         self._items.added(entry, key)
 
     def best(self, rng: np.random.Generator) -> int:
-        """Returns the number of an entry whose score no other exceeds."""
+        """Return the number of an entry whose score no other exceeds."""
         entries = self._items.entries(self._items.live())
         return int(entries[argmax(self._score(entries), rng)])
 
     def state(self) -> State:
-        """Returns what is searched."""
+        """Return what is searched."""
         return self._items.state()
 
     def load(self, state: State) -> None:
-        """Takes what was searched."""
+        """Take what was searched."""
         self._items.load(state)
 
 
@@ -234,7 +236,7 @@ class Bounds:
         self._ties = np.zeros(len(self._bounds), np.int64)
 
     def added(self, entry: int, key: object) -> None:
-        """Learns of a new entry, which nothing is known of yet: its bound is infinite.
+        """Learn of a new entry, which nothing is known of yet: its bound is infinite.
 
         A state that was in the history before keeps its bound, which still holds.
         """
@@ -247,7 +249,7 @@ class Bounds:
             self._set(np.array([block]), np.array([place]), np.array([np.inf]))
 
     def best(self, rng: np.random.Generator) -> int:
-        """Returns the number of an entry whose score no other exceeds."""
+        """Return the number of an entry whose score no other exceeds."""
         together = 1
         while True:
             block, place = self._draw_highest(rng)
@@ -261,20 +263,22 @@ class Bounds:
             together = min(2 * together, _TOGETHER)
 
     def state(self) -> State:
-        """Returns what is searched, and the bounds: which of equals is drawn hangs on them."""
+        """Return what is searched, and the bounds: which of equals is drawn hangs on them."""
         return {**self._items.state(), "bounds": self._bounds}
 
     def load(self, state: State) -> None:
-        """Takes what was searched, and the bounds."""
+        """Take what was searched, and the bounds."""
         self._items.load(state)
         bounds = state["bounds"]
         if self._ids is None and len(bounds) < _blocks(len(self._history)):
             raise StateError("there are more entries than bounds")
         like = self._bounds if self._ids is not None else np.empty((len(bounds), _BLOCK))
+        if np.isnan(bounds).any():
+            raise StateError("a bound is not a number")
         self._take(array(bounds, like, "bounds"))
 
     def _draw_highest(self, rng: np.random.Generator) -> tuple[int, int]:
-        """Draws a place that has the highest bound, each of several equally likely."""
+        """Draw a place that has the highest bound, each of several equally likely."""
         blocks = np.flatnonzero(self._highest == self._highest.max())
         ties = np.cumsum(self._ties[blocks])
         block = blocks[np.searchsorted(ties, rng.integers(ties[-1]), side="right")]
@@ -282,7 +286,7 @@ class Bounds:
         return int(block), int(tied[rng.integers(len(tied))])
 
     def _next_highest(self, count: int, block: int, place: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns a place, and the highest one of each of up to `count` other blocks."""
+        """Return a place, and the highest one of each of up to `count` other blocks."""
         others = np.empty(0, np.int64)
         if count:
             count = min(count, len(self._highest))
@@ -300,14 +304,14 @@ class Bounds:
         return scores
 
     def _set(self, blocks: np.ndarray, places: np.ndarray, bounds: np.ndarray) -> None:
-        """Sets one bound in each of several blocks."""
+        """Set one bound in each of several blocks."""
         self._bounds[blocks, places] = bounds
         rows = self._bounds[blocks]
         self._highest[blocks] = rows.max(axis=1)
         self._ties[blocks] = np.count_nonzero(rows == self._highest[blocks, None], axis=1)
 
     def _item_of(self, places: np.ndarray) -> np.ndarray:
-        """Returns the ids, or the numbers of the entries, at places of the table or ring."""
+        """Return the ids, or the numbers of the entries, at places of the table or ring."""
         if self._ids is not None:
             return places
         size = self._bounds.size
@@ -315,7 +319,7 @@ class Bounds:
         return newest - (newest - places) % size
 
     def _fit(self) -> None:
-        """Doubles the ring until every live entry has a place of its own."""
+        """Double the ring until every live entry has a place of its own."""
         if len(self._history) <= self._bounds.size:
             return
         live = np.arange(self._history.oldest, self._history.newest)
@@ -324,7 +328,7 @@ class Bounds:
         self._take(bounds)
 
     def _take(self, bounds: np.ndarray) -> None:
-        """Puts other bounds in the place of those that are there."""
+        """Put other bounds in the place of those that are there."""
         self._bounds = bounds
         self._highest = bounds.max(axis=1)
         self._ties = np.count_nonzero(bounds == self._highest[:, None], axis=1)

@@ -17,7 +17,7 @@ class Uniform:
     needs: ClassVar[str | None] = None
 
     def make(self, sources: Sources) -> UniformRule:
-        """Returns the rule."""
+        """Return the rule."""
         return UniformRule(sources)
 
 
@@ -28,5 +28,5 @@ class UniformRule(Rule):
         self._sources = sources
 
     def choose(self, rng: np.random.Generator) -> Start:
-        """Returns any entry."""
+        """Return any entry."""
         return self._sources.start(int(self._sources.history.sample(rng, 1)[0]), rng)

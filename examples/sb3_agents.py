@@ -1,0 +1,87 @@
+"""Stable-Baselines3's DQN and PPO on any environment, online or with one line changed.
+
+Both sides have the same settings; see `sparse_tasks.py` for how to run them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from sparse_tasks import goals_of_greedy_episodes
+from stable_baselines3 import DQN, PPO
+from stable_baselines3.common.callbacks import BaseCallback
+
+import uflp
+from uflp.wrappers.sb3 import LocalAccessVecEnv
+
+DQN_SETTINGS: dict[str, Any] = {
+    "learning_rate": 1e-3,
+    "buffer_size": 200_000,
+    "learning_starts": 1000,
+    "batch_size": 128,
+    "gamma": 0.99,
+    "train_freq": 4,
+    "gradient_steps": 1,
+    "target_update_interval": 500,
+    "exploration_fraction": 0.5,
+    "exploration_final_eps": 0.05,
+    "policy_kwargs": {"net_arch": [128, 128]},
+}
+PPO_SETTINGS: dict[str, Any] = {
+    "learning_rate": 7e-4,
+    "n_steps": 128,
+    "batch_size": 256,
+    "n_epochs": 4,
+    "gamma": 0.99,
+    "ent_coef": 0.01,
+}
+COPIES = 8
+
+
+def train_sb3(
+    agent: str, make: Callable[[], Any], access: str, seed: int, queries: int, period: int
+) -> dict[str, Any]:
+    """Train `sb3-dqn` on one environment, or `sb3-ppo` on eight copies that share a history."""
+    torch.set_num_threads(1)  # networks this small want no more
+    # Never restarting is the only difference, and queries are counted alike.
+    online: dict[str, Any] = {} if access == "local" else {"p_init": 1.0}
+    if agent == "sb3-dqn":
+        env: Any = uflp.LocalAccess(make, seed=seed, **online)
+        model: Any = DQN("MlpPolicy", env, seed=seed, device="cpu", **DQN_SETTINGS)
+    else:
+        env = LocalAccessVecEnv(make, COPIES, processes=False, seed=seed, **online)
+        model = PPO("MlpPolicy", env, seed=seed, device="cpu", **PPO_SETTINGS)
+    watch = Watch(env, make(), queries, period)
+    model.learn(queries, callback=watch)
+    told = env.metrics()
+    env.close()
+    return {"queries_to_solve": watch.solved_at, "final_goals": watch.goals, **told}
+
+
+class Watch(BaseCallback):
+    """Evaluates now and then, and ends the training when the queries are spent."""
+
+    def __init__(self, env: Any, test: Any, queries: int, period: int):
+        super().__init__()
+        self.solved_at: int | None = None
+        self.goals = 0
+        self._env = env
+        self._test = test
+        self._queries = queries
+        self._period = period
+        self._evaluated = 0
+
+    def _on_step(self) -> bool:
+        spent = self._env.queries
+        if spent // self._period > self._evaluated or spent >= self._queries:
+            self._evaluated = spent // self._period
+            self.goals = goals_of_greedy_episodes(self._act, self._test)
+            if self.goals >= 18 and self.solved_at is None:
+                self.solved_at = spent
+        return spent < self._queries
+
+    def _act(self, observation: Any) -> int:
+        action, _ = self.model.predict(observation, deterministic=True)
+        return int(action)

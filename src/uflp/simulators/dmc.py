@@ -1,0 +1,101 @@
+"""Tasks of the dm_control suite as simulators."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box
+
+from uflp.registry import unknown
+from uflp.simulators.bsuite import outcome, space
+from uflp.simulators.gymnasium import GymnasiumSimulator, check_strategy
+from uflp.simulators.small_rng import small_rng
+from uflp.simulators.time_limits import check_time_limit
+from uflp.types import UsageError
+
+
+@dataclass(frozen=True)
+class Dmc:
+    """Any task of the dm_control suite, as `DOMAIN-TASK`; needs the extra `robotics`.
+
+    Attributes:
+        id: such as `cartpole-swingup_sparse`.
+        strategy: see `Gymnasium`.
+        time_limit: see `Gymnasium`; of dm_control, the counter is `_step_count`.
+    """
+
+    id: str = "cartpole-swingup_sparse"
+    strategy: str = "auto"
+    time_limit: str = "restart"
+
+    def __post_init__(self) -> None:
+        check_strategy(self.strategy)
+        check_time_limit(self.time_limit)
+        if self.id not in registered():
+            raise UsageError(unknown("dm_control task", self.id, registered()))
+
+    def make(self, seed: int) -> GymnasiumSimulator:
+        """Return a simulator; its randomness comes from the seeds that `reset` is given."""
+        return GymnasiumSimulator(
+            DmcEnv(*self.id.split("-", 1)),
+            strategy=self.strategy,
+            time_limit=self.time_limit,
+            count_cells=True,
+        )
+
+
+@functools.cache
+def registered() -> tuple[str, ...]:
+    """Return the names of all tasks of the suite."""
+    try:
+        from dm_control import suite
+    except ImportError as error:
+        raise UsageError("dm_control is not installed: pip install 'uflp[robotics]'") from error
+    return tuple(f"{domain}-{task}" for domain, task in suite.ALL_TASKS)
+
+
+class DmcEnv(gymnasium.Env[Any, Any]):
+    """A task of the dm_control suite as a Gymnasium environment.
+
+    Observations are the numbers of all parts, end to end. The time limit truncates, since
+    dm_control ends such an episode with a discount of 1.
+
+    Attributes:
+        data: state of the physics.
+    """
+
+    def __init__(self, domain: str, task: str):
+        from dm_control import suite
+
+        self._name = f"{domain}-{task}"
+        self._env = suite.load(domain, task, task_kwargs={"random": small_rng(0)})
+        self.data = self._env.physics.data.ptr
+        self.action_space = space(self._env.action_spec())
+        size = sum(int(np.prod(spec.shape)) for spec in self._env.observation_spec().values())
+        self.observation_space = Box(-np.inf, np.inf, (size,), np.float64)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start an episode; a seed renews the randomness of the task."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self._env.task._random = small_rng(seed)
+        return _flat(self._env.reset().observation), {}
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Take one action."""
+        observation, reward, terminated, truncated, info = outcome(self._env.step(action))
+        return _flat(observation), reward, terminated, truncated, info
+
+    def __str__(self) -> str:
+        return f"<DmcEnv {self._name}>"
+
+
+def _flat(observation: Any) -> np.ndarray:
+    parts = [np.ravel(part) for part in observation.values()]
+    return np.concatenate(parts).astype(np.float64)

@@ -1,0 +1,102 @@
+"""What a strategy saves: an environment with its layers, and what was seen of it last."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from uflp.simulators import attribute_reader as reading
+
+Place = tuple[int, tuple[str, ...]]
+"""Number of a layer, and the names of the attributes that lead from it to a value."""
+
+
+@dataclass
+class LayeredEnv:
+    """An environment, and what was seen of it last.
+
+    Attributes:
+        env: the environment with its wrappers.
+        observation: a copy, out of reach of whoever changes the one that is handed out.
+        mask: `info["action_mask"]`, where there is one.
+    """
+
+    env: Any
+    observation: Any = None
+    mask: Any = None
+
+    def see(self, observation: Any, info: Mapping[str, Any]) -> None:
+        """Keep what a step or a reset gave."""
+        self.observation = _copy_of(observation)
+        mask = info.get("action_mask")
+        self.mask = None if mask is None else copy.deepcopy(mask)
+
+    def shown(self) -> tuple[Any, dict[str, Any]]:
+        """Return what was seen last, as a reset does."""
+        info = {} if self.mask is None else {"action_mask": copy.deepcopy(self.mask)}
+        return _copy_of(self.observation), info
+
+
+def copied(observation: Any) -> Any:
+    """Return a copy of an array, which an environment may write its next observation into.
+
+    Anything else is returned as it is.
+    """
+    plain = type(observation) is np.ndarray and not observation.dtype.hasobject
+    return observation.copy() if plain else observation
+
+
+def _copy_of(observation: Any) -> Any:
+    """Return a copy that shares nothing; quickly for arrays and dictionaries of them."""
+    cls = type(observation)
+    if cls is np.ndarray and not observation.dtype.hasobject:
+        return observation.copy()
+    if cls is dict and all(
+        type(part) is np.ndarray and not part.dtype.hasobject for part in observation.values()
+    ):
+        return {name: part.copy() for name, part in observation.items()}
+    return observation if cls is int else copy.deepcopy(observation)
+
+
+def layers(layered: LayeredEnv) -> Iterator[Any]:
+    """Yield the layered, the wrappers from outside in, and the bare environment."""
+    yield layered
+    layer = layered.env
+    while isinstance(layer, gymnasium.Env):  # an adapter may call anything its env
+        yield layer
+        layer = vars(layer).get("env")
+
+
+def set_value(held: Sequence[Any], place: Place, value: int) -> None:
+    """Write a whole number into its place in the layers, past anybody's `__setattr__`."""
+    number, names = place
+    owner = held[number]
+    for name in names[:-1]:
+        owner = vars(owner)[name]
+    kind: Any = type(vars(owner)[names[-1]])
+    vars(owner)[names[-1]] = kind(value)
+
+
+def generators(layered: LayeredEnv) -> Iterator[tuple[tuple[int, str], Any]]:
+    """Yield the generators among the attributes of the layers, each with its place."""
+    kinds = tuple(reading.GENERATORS.values())
+    for number, layer in enumerate(layers(layered)):
+        for name, item in vars(layer).items():
+            if isinstance(item, kinds):
+                yield (number, name), item
+
+
+def generator_states(layered: LayeredEnv) -> list[Any]:
+    """Return the states of those generators, in order."""
+    return [reading.generator_state(generator)[1] for _, generator in generators(layered)]
+
+
+def set_generator_states(layered: LayeredEnv, states: list[Any]) -> None:
+    """Put those generators into states that `generator_states` returned."""
+    for (_, generator), state in zip(generators(layered), states, strict=True):
+        reading.set_generator_state(generator, state)
