@@ -17,6 +17,7 @@ from uflp.agents import LEARNERS
 from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.agents import AGENTS
 from uflp.experiments.resolve import resolve
+from uflp.report.writing import write_report
 from uflp.runs.train import train
 from uflp.simulators import SIMULATORS
 from uflp.training.settings import LOOP_PARTS
@@ -154,8 +155,13 @@ def test_an_agent_is_exported_into_a_file(out: str, run: Path, refused: Call) ->
 
 @pytest.mark.parametrize("suffix", [".html", ".md"])
 def test_a_report_whose_name_is_too_long_is_refused(suffix: str, run: Path, refused: Call) -> None:
-    for length in (240, 250, 300):
+    for length in (252, 300):
         assert "too long" in refused("report", str(run), "--out", "x" * length + suffix)
+
+
+def test_a_report_may_have_the_longest_name_that_there_is(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / ("x" * 250 + ".html")
+    assert write_report([run], out).path == out and out.exists()
 
 
 @pytest.mark.parametrize(

@@ -147,11 +147,15 @@ def write_files(files: Mapping[Path, bytes], out: Path) -> None:
     All go into the folder of `out`, the one that an error names.
     """
     made = [folder for folder in out.parents if not folder.exists()]
-    temporary = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in files}
+    # Names of their own, so that a page may have the longest name that there can be.
+    temporary = {
+        path: path.with_name(f".{os.getpid()}-{number}.tmp") for number, path in enumerate(files)
+    }
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         for path in files:
-            if path.is_dir():  # Found out now, before the first file is in place.
+            # Found out now, before the first file is in place; so is a name that is too long.
+            if path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, f"{path.name} is a folder")
         for path, data in files.items():
             with create(temporary[path]) as file:
