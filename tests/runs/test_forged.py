@@ -88,6 +88,7 @@ CHANGES: dict[str, Callable[[dict[str, Any]], Any]] = {
     ),
     "metrics": lambda state: state["rows"].update(eval_return_mean=["x"] * 2),
     "wall_seconds": lambda state: state["rows"].update(wall_seconds=[1.0, math.nan]),
+    "missing_column": lambda state: state["rows"].pop("eval_episodes"),
     "saved": lambda state: state.update(saved=[1, math.nan]),
 }
 
@@ -102,6 +103,16 @@ def test_a_field_that_cannot_be_is_refused_before_the_first_query(
     with pytest.raises(RunError, match="the checkpoint does not fit its run"):
         uflp.resume(folder)
     assert (folder / "metrics.csv").read_bytes() == before
+
+
+def test_metrics_keep_the_columns_that_they_began_with(cut: Path, tmp_path: Path) -> None:
+    """An earlier version may have written fewer of those that a simulator adds, or others."""
+    folder = shutil.copytree(cut, tmp_path / "run")
+    forge(folder, lambda state: state["rows"].update(added=[1.0, 2.0]))
+    uflp.resume(folder)
+    header, *rows = (folder / "metrics.csv").read_text().splitlines()
+    assert header.endswith(",added") and header.count("added") == 1
+    assert [row.rpartition(",")[2] for row in rows] == ["1.0", "2.0", "", ""]
 
 
 def test_forged_checkpoints_give_documented_errors(cut: Path, tmp_path: Path) -> None:

@@ -154,6 +154,7 @@ def test_damaged_and_foreign_records_are_refused(tmp_path: Path) -> None:
         archive(queries=parts["queries"]),
         archive(**{**parts, "visits": parts["visits"][:, :, :2]}),
         archive(**{**parts, "visits": np.zeros((0, 0, 0), np.uint32)}),
+        archive(**{**parts, "queries": np.array(1)}),
         archive(**{**parts, "axes": np.array([print, print])}),  # Would have to be unpickled.
     ):
         path.write_bytes(data)

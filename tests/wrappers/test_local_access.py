@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -714,6 +715,25 @@ def test_a_planner_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no planner that LocalAccess.save_planner wrote"):
         other.load_planner(path)
     assert other.metrics() == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda saved: saved.update(depths=[[0, float("inf")]]),
+        lambda saved: saved["identity"].update(environment=np.zeros(2)),
+    ],
+    ids=["depths", "identity"],
+)
+def test_a_forged_planner_is_refused(tmp_path: Path, change: Callable[[Any], None]) -> None:
+    path = tmp_path / "planner"
+    env = wandered(LocalAccess(gymnasium.make("MountainCar-v0")))
+    env.save_planner(path)
+    saved = state_file.read(path)
+    change(saved)
+    state_file.write(path, saved)
+    with pytest.raises(UsageError, match="planner"):
+        env.load_planner(path)
 
 
 def test_a_planner_with_nonsense_inside_changes_nothing(tmp_path: Path) -> None:

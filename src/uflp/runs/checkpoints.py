@@ -32,7 +32,7 @@ from uflp.runs.interruption import Interrupted, Interruption, resume_command
 from uflp.runs.run_protocol import RunProtocol
 from uflp.state import LARGEST, Block, Rows, State, StateError, number
 from uflp.state_file import DamagedError, Extension, Written
-from uflp.training.metrics import Row
+from uflp.training.metrics import COLUMNS, Row
 from uflp.types import RunError, Snapshot, UsageError
 
 DEFAULT_SECONDS = 600.0
@@ -365,7 +365,8 @@ class Saver:
         if not self._run.simulator.portable:
             return
         self._run.check_parameters()
-        columns = {key: [row[key] for row in self._rows] for key in (self._rows or [{}])[0]}
+        names = (self._rows or [{}])[0]
+        columns = {name: [row.get(name, math.nan) for row in self._rows] for name in names}
         state: State = {
             "identity": self._folder.identity,
             "run": self._run.state(),
@@ -434,6 +435,9 @@ def _rows_of(columns: dict[str, list[Any]]) -> list[Row]:
     for name, cells in columns.items():
         if type(name) is not str or not all(isinstance(cell, _NUMBERS) for cell in cells):
             raise StateError(f"the column {name!r} of the metrics does not hold numbers")
+    missing = [name for name in COLUMNS if columns and name not in columns]
+    if missing:
+        raise StateError(f"the metrics have no column {missing[0]!r}")
     rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
     for row in rows:
         if not math.isfinite(row["eval_return_mean"]) or not math.isfinite(row["wall_seconds"]):

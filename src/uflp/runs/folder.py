@@ -240,7 +240,11 @@ class RunFolder:
     def _write(self, file: BinaryIO, rows: Sequence[Row]) -> None:
         text = io.StringIO()
         for row in rows:
-            writer = csv.DictWriter(text, fieldnames=self._columns or list(row))
+            # The first row names the columns. Another version, with which a run is resumed, or a
+            # simulator whose metrics change, may have more or fewer.
+            writer = csv.DictWriter(
+                text, fieldnames=self._columns or list(row), restval="", extrasaction="ignore"
+            )
             if self._columns is None:
                 self._columns = list(row)
                 writer.writeheader()

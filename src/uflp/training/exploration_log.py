@@ -255,9 +255,10 @@ def read_explored(path: Path) -> Explored:
     if arrays.keys() != set(Explored._fields):
         raise ValueError(f"{path.name} is not a record of exploration")
     explored = Explored(**arrays)
-    slices = (len(explored.queries), *explored.visits.shape[1:])
+    slices = (explored.queries.size, *explored.visits.shape[1:])
     if not (
-        explored.visits.ndim == 3
+        explored.queries.ndim == 1
+        and explored.visits.ndim == 3
         and explored.visits.shape == explored.restarts.shape == slices
         and min(slices) > 0
         and explored.visits.dtype == explored.restarts.dtype == np.uint32

@@ -33,6 +33,24 @@ class Progress(NamedTuple):
     simulator: dict[str, float]
 
 
+COLUMNS = (
+    "queries",
+    "wall_seconds",
+    "rollouts",
+    "restarts",
+    "sgd_steps",
+    "eval_return_mean",
+    "eval_return_std",
+    "eval_episodes",
+    "train_return_mean",
+    "loss",
+    "history_size",
+    "replay_size",
+    "positive_rewards",
+)
+"""Columns of every `metrics.csv`; what the simulator adds comes after them."""
+
+
 def metrics_row(
     progress: Progress, evaluation: Evaluation, *, history_size: int, replay_size: int
 ) -> Row:
@@ -44,19 +62,19 @@ def metrics_row(
         history_size: entries.
         replay_size: rows.
     """
-    return {
-        "queries": progress.queries,
-        "wall_seconds": round(progress.seconds, 3),
-        "rollouts": progress.rollouts,
-        "restarts": progress.restarts,
-        "sgd_steps": progress.sgd_steps,
-        "eval_return_mean": evaluation.mean,
-        "eval_return_std": evaluation.std,
-        "eval_episodes": evaluation.episodes,
-        "train_return_mean": progress.counted.train_return_mean,
-        "loss": progress.counted.loss,
-        "history_size": history_size,
-        "replay_size": replay_size,
-        "positive_rewards": progress.counted.positive_rewards,
-        **progress.simulator,
-    }
+    values = (
+        progress.queries,
+        round(progress.seconds, 3),
+        progress.rollouts,
+        progress.restarts,
+        progress.sgd_steps,
+        evaluation.mean,
+        evaluation.std,
+        evaluation.episodes,
+        progress.counted.train_return_mean,
+        progress.counted.loss,
+        history_size,
+        replay_size,
+        progress.counted.positive_rewards,
+    )
+    return {**dict(zip(COLUMNS, values, strict=True)), **progress.simulator}

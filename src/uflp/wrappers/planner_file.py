@@ -96,10 +96,10 @@ def _read_planner(path: Path, identity: dict[str, str]) -> tuple[State, dict[int
         found = {name: saved["identity"].get(name) for name in identity}
         state = _with_rows(saved["planner"])
         depths = {int(entry): int(depth) for entry, depth in saved["depths"]}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise UsageError(f"{path} is no planner that was saved: {error!r}") from error
     for name, value in identity.items():
-        if found[name] != value:
+        if not isinstance(found[name], str) or found[name] != value:
             raise UsageError(
                 f"{path} was saved with {name} {found[name]!r}, and here it is {value!r}"
             )
