@@ -147,7 +147,7 @@ def _committed(tmp_path_factory):
 
 @pytest.fixture
 def copy(_committed):
-    """A copy of results and of the pages that show them; what a test changes there is put back after it."""
+    """A copy of the results and their pages; what a test changes is put back after it."""
     kept = {path: path.read_bytes() for path in _committed.rglob("*") if path.is_file()}
     yield _committed
     for path in _committed.rglob("*"):
