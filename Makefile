@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 INTEGRATIONS := .venv/.installed-integrations
 
-.PHONY: install demo test test-integrations test-long lint format bench claims clean
+.PHONY: install demo test test-integrations test-long lint format bench claims docs clean
 
 install: $(STAMP)
 
@@ -46,6 +46,10 @@ bench: install
 # The pages that compare the paper with the results, from the CSVs in results/.
 claims: install
 	$(BIN)/python -m uflp.report.claims
+
+# The documentation, into build/site/index.html; a warning is an error, and no network is needed.
+docs: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache

@@ -22,8 +22,10 @@ def test_every_file_that_the_readme_links_to_exists():
     assert not missing
 
 
-def test_every_command_in_the_readme_exists():
-    commands = set(re.findall(r"^uflp ([a-z]+)", (ROOT / "README.md").read_text(), re.MULTILINE))
+def test_every_command_in_the_documents_exists():
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    text = "\n".join(page.read_text() for page in pages)
+    commands = set(re.findall(r"(?:^|`)uflp ([a-z]+)", text, re.MULTILINE))
     known = {command.name or command.callback.__name__ for command in app.registered_commands}
     assert commands and commands <= known
 

@@ -11,7 +11,8 @@ import pytest
 
 from uflp.experiments.claims import CLAIMS, TABLE_CELLS
 from uflp.experiments.figures import FIGURES
-from uflp.report.claims import BLOCK, check, main
+from uflp.report.blocks import PAGES, without_blocks
+from uflp.report.claims import check, main
 from uflp.report.results import Results, measured
 from uflp.report.verdicts import judge, judge_cell
 
@@ -138,13 +139,15 @@ def test_the_tables_are_the_papers():
 def _committed(tmp_path_factory):
     root = tmp_path_factory.mktemp("committed")
     shutil.copytree(ROOT / "results", root / "results")
-    shutil.copy(ROOT / "README.md", root)
+    (root / "docs").mkdir()
+    for page in PAGES:
+        shutil.copy(ROOT / page, root / page)
     return root
 
 
 @pytest.fixture
 def copy(_committed):
-    """A copy of README and results; what a test changes there is put back after it."""
+    """A copy of the results and their pages; what a test changes is put back after it."""
     kept = {path: path.read_bytes() for path in _committed.rglob("*") if path.is_file()}
     yield _committed
     for path in _committed.rglob("*"):
@@ -166,7 +169,7 @@ def test_a_changed_number_in_a_csv_is_named(copy):
     change(copy / "results" / "sb3-deep-sea.csv", r"local,0,\d+,\d")
     problems = "\n".join(check(copy))
     assert "results/sb3-deep-sea.csv" in problems
-    assert "results/claims.md" in problems and "README.md" in problems
+    assert "results/claims.md" in problems and "docs/stable-baselines3.md" in problems
 
 
 def test_a_changed_number_in_a_figures_csv_is_named(copy):
@@ -186,8 +189,10 @@ def test_a_changed_number_in_a_figures_csv_is_named(copy):
         ("results/claims.md", r"seeds solved, after \d"),
         ("results/claims.md", r"\*\*\d"),
         ("results/deep-sea-scaling/exponent.md", r"random: acts by chance \| \d"),
-        ("README.md", r"with `LocalAccess` \| \d"),
-        ("README.md", r"\| \d+\.\d(?=\d*×)"),
+        ("docs/stable-baselines3.md", r"with `LocalAccess` \| \d"),
+        ("docs/speed.md", r"\| \d+\.\d(?=\d*×)"),
+        ("docs/local-access.md", r"the default\) \| \d"),
+        ("README.md", r"solved on \d"),
     ],
 )
 def test_a_changed_number_in_a_page_is_named(copy, page, pattern, capsys):
@@ -220,7 +225,7 @@ SETTINGS = {"20_000", "2023", "0.95", "3.11", "10000", "100000", "0,0.1,0.5"}
 
 
 def test_no_result_stands_in_the_readme_outside_of_a_block():
-    text = BLOCK.sub("", (ROOT / "README.md").read_text())
+    text = without_blocks((ROOT / "README.md").read_text())
     text = re.sub(r"\]\([^)]*\)", "]", text)
     numbers = re.findall(r"\d[\d,._]*", text)
     long = {one.rstrip(".,_") for one in numbers if sum(map(str.isdigit, one)) >= 3}

@@ -38,7 +38,7 @@ def list_names(
     if what and what not in LISTS:
         raise UsageError(unknown("list", what, LISTS))
     if what == "settings":
-        print_table(("key", "type", "default", "of", "meaning"), _settings(), title=what)
+        print_table(("key", "type", "default", "of", "meaning"), setting_rows(), title=what)
         return
     for title, names in _names().items():
         if what in ("", title):
@@ -81,7 +81,7 @@ def _variants(presets: Mapping[str, Any]) -> dict[str, str]:
     return lines
 
 
-def _settings() -> list[list[str]]:
+def setting_rows() -> list[list[str]]:
     """Return key, type, default, owners and meaning of every setting."""
     from uflp.experiments.resolve import type_text
 

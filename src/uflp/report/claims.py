@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from uflp.experiments.claims import CLAIMS, TABLE_CELLS
-from uflp.report import exponent, formatting, readme
+from uflp.report import blocks, exponent, formatting
 from uflp.report.formatting import markdown_table
 from uflp.report.provenance import PROVENANCE
 from uflp.report.results import (
@@ -32,14 +32,11 @@ from uflp.runs.folder import read_object
 PAGE = "results/claims.md"
 _FAITHFUL, _ATARI_FAITHFUL = "results/faithful.csv", "results/atari-faithful.csv"
 SOURCES = {
-    PAGE: (readme.SB3, readme.PPO, _FAITHFUL, _ATARI_FAITHFUL),
+    PAGE: (blocks.SB3, blocks.PPO, _FAITHFUL, _ATARI_FAITHFUL),
     exponent.PAGE: (exponent.RESTARTS, exponent.PRIORS, exponent.SEEKING),
-    readme.PAGE: (readme.SB3, readme.PPO, readme.BENCH),
+    **blocks.PAGES,
 }
 """Files that each page cannot do without; figures are quoted as they come."""
-
-BLOCK = re.compile(r"<!-- claims:(\w+) -->\n.*?<!-- /claims -->", re.DOTALL)
-"""A part of the README that is written from the results."""
 
 _LINK = re.compile(r"\]\(([\w./-]+\.(?:csv|json|png|svg))\)")
 
@@ -71,16 +68,10 @@ def main(arguments: Sequence[str], root: Path) -> int:
 def pages(root: Path) -> dict[str, str]:
     """Return the text of each page by its path, as the results have it."""
     results = Results(root)
-    blocks = readme.blocks(results)
-
-    def written(found: re.Match[str]) -> str:
-        return f"<!-- claims:{found[1]} -->\n{blocks[found[1]]}\n<!-- /claims -->"
-
-    return {
-        PAGE: _page(results),
-        exponent.PAGE: exponent.page(results),
-        readme.PAGE: BLOCK.sub(written, (root / readme.PAGE).read_text()),
+    with_blocks = {
+        page: blocks.with_blocks(page, (root / page).read_text(), results) for page in blocks.PAGES
     }
+    return {PAGE: _page(results), exponent.PAGE: exponent.page(results), **with_blocks}
 
 
 def check(root: Path) -> list[str]:
@@ -150,7 +141,7 @@ def _differences(path: str, there: str, right: str) -> list[str]:
     has, gives = (lines[number] if number < len(lines) else "nothing" for lines in (old, new))
     links = dict.fromkeys(_linked(path, link) for link in _LINK.findall(f"{has} {gives}"))
     files = [link for link in links if link.endswith(("csv", "json"))]
-    # The summary and the blocks of the README do not link line by line.
+    # The summary and the blocks of other pages do not link line by line.
     origin = ", ".join(files or SOURCES[path])
     return [
         f"{path}, line {number + 1}, is not what {origin} gives; `make claims` writes it anew:",
@@ -247,12 +238,12 @@ def _cell_row(one: JudgedCell) -> list[str]:
 def _beside(results: Results) -> list[tuple[str, str]]:
     rows = [
         (
-            f"`LocalAccess` with Stable-Baselines3's DQN on Deep Sea 20, {_csv(readme.SB3)}",
-            f"{solved_text(results.rows(readme.SB3))}. It needs the forced first action",
+            f"`LocalAccess` with Stable-Baselines3's DQN on Deep Sea 20, {_csv(blocks.SB3)}",
+            f"{solved_text(results.rows(blocks.SB3))}. It needs the forced first action",
         ),
         (
-            f"`LocalAccess` with Stable-Baselines3's PPO on FrozenLake 8 × 8, {_csv(readme.PPO)}",
-            f"{solved_text(results.rows(readme.PPO))}. Its settings were chosen on the first two "
+            f"`LocalAccess` with Stable-Baselines3's PPO on FrozenLake 8 × 8, {_csv(blocks.PPO)}",
+            f"{solved_text(results.rows(blocks.PPO))}. Its settings were chosen on the first two "
             "seeds",
         ),
     ]

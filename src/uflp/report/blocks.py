@@ -1,9 +1,10 @@
-"""The blocks of the README that show results."""
+"""The blocks of hand-written pages that show results: of the README and of the documentation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,21 +23,46 @@ from uflp.report.results import (
 from uflp.report.style import label_of
 from uflp.runs.folder import read_object
 
-PAGE = "README.md"
 PICTURES = ("deep-sea-50", "deep-sea-20", "montezuma-random")
 """Figures for the first screen: the first is shown whose runs are all finished."""
 
 BENCH = "results/bench.json"
 SB3, PPO = "results/sb3-deep-sea.csv", "results/sb3-frozen-lake.csv"
+FINDS = "results/local-access-finds.csv"
+
+PAGES: dict[str, tuple[str, ...]] = {
+    "README.md": (),
+    "docs/index.md": (),
+    "docs/local-access.md": (FINDS,),
+    "docs/stable-baselines3.md": (SB3, PPO),
+    "docs/speed.md": (BENCH,),
+}
+"""Pages with blocks, and the files that each cannot do without."""
+
+_BLOCK = re.compile(r"<!-- claims:(\w+) -->\n.*?<!-- /claims -->", re.DOTALL)
+_LINK = re.compile(r"\]\((?=results/|examples/)")
 
 
-def blocks(results: Results) -> dict[str, str]:
-    """Return the text of each block by its name."""
-    return {
-        "picture": _picture(results),
-        "sb3": _stable_baselines(results),
-        "speed": _speed(results.root),
-    }
+def without_blocks(text: str) -> str:
+    """Return what of a page is written by hand."""
+    return _BLOCK.sub("", text)
+
+
+def with_blocks(page: str, text: str, results: Results) -> str:
+    """Return a page whose blocks are written anew.
+
+    Args:
+        page: its path in the checkout.
+        text: of it.
+        results: that the blocks show.
+    """
+    up = "../" * page.count("/")
+
+    def written(found: re.Match[str]) -> str:
+        block = _LINK.sub(f"]({up}", _BLOCKS[found[1]](results))
+        return f"<!-- claims:{found[1]} -->\n{block}\n<!-- /claims -->"
+
+    return _BLOCK.sub(written, text)
 
 
 def _picture(results: Results) -> str:
@@ -150,8 +176,8 @@ _SPEED = (
 """A measurement, its peer, and the keys of the ratio in `bench.json`."""
 
 
-def _speed(root: Path) -> str:
-    bench = read_object(root / BENCH) or {}
+def _speed(results: Results) -> str:
+    bench = read_object(results.root / BENCH) or {}
     rows = [[what, against, f"{_at(bench, keys):g}×"] for what, against, keys in _SPEED]
     whole = _at(bench, ("restarts", "counts, 2,500 ids", "|H| = 1,000,000"))
     ratio = whole["scoring all (ms)"] / whole["choice (ms)"]
@@ -166,3 +192,43 @@ def _at(value: Any, keys: Sequence[str]) -> Any:
     for key in keys:
         value = value[key]
     return value
+
+
+def _finds(results: Results) -> str:
+    """Return what random actions find on MountainCar, by what is saved."""
+    sides = defaultdict(list)
+    for row in results.rows(FINDS):
+        sides[row["saved"]].append(row)
+    names = {
+        "nothing": "nothing (online)",
+        "novelty": "by novelty (the default)",
+        "every state": "every state (`checkpoint_period=1`)",
+    }
+    rows = []
+    for saved, name in names.items():
+        goals = [int(row["goals"]) for row in sides[saved]]
+        snapshots, time = (
+            float(np.median([float(row[key]) for row in sides[saved]]))
+            for key in ("snapshots", "time")
+        )
+        reached = f"{sum(one > 0 for one in goals)} of {len(goals)}"
+        rows.append([name, reached, formatting.span(goals), f"{snapshots:,.0f}", f"{time:.1f}×"])
+    heads = ["saved", "seeds that reach the goal", "goals of a seed", "snapshots", "time"]
+    return "\n".join(
+        [
+            f"MountainCar, 20,000 random actions, {formatting.seeds(len(sides['novelty']))} "
+            f"([results]({FINDS})). Snapshots and time are medians.",
+            "The time is that of the process against the bare environment:",
+            "",
+            markdown_table(heads, rows),
+        ]
+    )
+
+
+_BLOCKS: dict[str, Callable[[Results], str]] = {
+    "picture": _picture,
+    "sb3": _stable_baselines,
+    "speed": _speed,
+    "finds": _finds,
+}
+"""What writes each block, with links as from the folder of the checkout."""
