@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from uflp.simulators.fidelity import assert_faithful, check
     from uflp.wrappers import LocalAccess, LocalAccessVector
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Compared",
     "LocalAccess",
