@@ -154,7 +154,8 @@ def _history_arrays(snapshots: Iterable[Snapshot]) -> dict[str, np.ndarray]:
 def _packed(arrays: dict[str, np.ndarray]) -> bytes:
     from safetensors.numpy import save
 
-    packed: bytes = save(arrays, {"format": "np", "uflp": __version__})
+    # One entry: the library writes several in any order, and equal agents are to give equal bytes.
+    packed: bytes = save(arrays, {"format": "np"})
     return packed
 
 
