@@ -8,11 +8,22 @@ from typing import TYPE_CHECKING, Any
 from uflp.types import RunError, Snapshot, Transition, UsageError
 
 if TYPE_CHECKING:
-    from uflp.api import Compared, Result, compare, load, register, resume, sweep, train
+    from uflp.api import (
+        Compared,
+        Result,
+        compare,
+        export,
+        load,
+        register,
+        resume,
+        rliable_scores,
+        sweep,
+        train,
+    )
     from uflp.simulators.fidelity import assert_faithful, check
     from uflp.wrappers import LocalAccess, LocalAccessVector
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Compared",
     "LocalAccess",
@@ -25,9 +36,11 @@ __all__ = [
     "assert_faithful",
     "check",
     "compare",
+    "export",
     "load",
     "register",
     "resume",
+    "rliable_scores",
     "sweep",
     "train",
 ]
@@ -40,9 +53,11 @@ _HOME = {
     "LocalAccess": "uflp.wrappers",
     "LocalAccessVector": "uflp.wrappers",
     "Result": "uflp.api",
+    "export": "uflp.api",
     "load": "uflp.api",
     "register": "uflp.api",
     "resume": "uflp.api",
+    "rliable_scores": "uflp.api",
     "sweep": "uflp.api",
     "train": "uflp.api",
 }

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import gymnasium
+import numpy as np
 
 from uflp.agents import LEARNERS
 from uflp.distributed.settings import ClusterSettings
@@ -29,6 +30,8 @@ from uflp.planning import RULES
 from uflp.registry import Registry, unknown
 from uflp.report import write_report
 from uflp.report.comparisons import comparison_of
+from uflp.report.model_card import export as write_exported
+from uflp.report.rliable import scores_of
 from uflp.report.sweeps import Ranking, write_ranking
 from uflp.runs.folder import RunFolder
 from uflp.runs.policy import Policy
@@ -338,11 +341,55 @@ def load(run: str | Path, *, trust: bool = False) -> Policy:
         >>> policy.evaluate(episodes=20).mean
 
     Args:
-        run: a run folder, finished or not, or a file that `uflp export` wrote.
+        run: a run folder, finished or not, or a file or folder that `uflp export` wrote.
         trust: whether you trust the `module:factory` that it names, if any, to be imported. Needed
             once for a run that was not made here; see docs/security.md.
     """
     return load_policy(Path(run), trust=trust)
+
+
+def export(run: str | Path, out: str | Path, *, history: bool = False, trust: bool = False) -> Path:
+    """Write a trained agent into one file, or into a folder that a model hub can hold.
+
+    Example:
+        >>> uflp.export("runs/bonus/seed-0", "diver.state")
+        >>> uflp.export("runs/bonus/seed-0", "diver/", history=True)
+        >>> uflp.load("diver").act(observation)
+
+    Args:
+        run: a run folder, or what was exported from one.
+        out: the file to write; text that ends in `/` names a folder instead, which must be new or
+            empty. It holds the weights as safetensors, the settings as JSON, and a model card.
+        history: whether the snapshots of the run go with it, for `history_from`; only into a
+            folder.
+        trust: see `load`.
+
+    Returns:
+        The file or folder that was written.
+    """
+    return write_exported(Path(run), str(out), history=history, trust=trust)
+
+
+def rliable_scores(
+    directories: Sequence[str | Path], value: str = "final_return"
+) -> dict[str, np.ndarray]:
+    """Return the outcomes of runs in the form that rliable takes.
+
+    Example:
+        >>> scores = uflp.rliable_scores(["runs/deep-sea", "runs/swingup"])
+        >>> rliable.library.get_interval_estimates(scores, aggregate, reps=2000)
+
+    Args:
+        directories: run folders, or folders of them.
+        value: a number of `summary.json`, such as `final_return`, `best_return` or
+            `positive_rewards`.
+
+    Returns:
+        For each algorithm an array [runs, games]: a run is a seed, a game is a preset, both in
+        order. An algorithm is named by its agent and access, and by its variant and uncertainty
+        where these differ.
+    """
+    return scores_of([Path(directory) for directory in directories], value)
 
 
 def register(kind: Kind, name: str, settings: type) -> None:

@@ -11,7 +11,7 @@ from uflp.cli.common import AsJson, Trust, print_json, print_skipped
 from uflp.types import UsageError
 
 _FRAMES_A_SECOND = 60
-_RUN = typer.Argument(metavar="RUN", help="a run folder, or a file that `uflp export` wrote")
+_RUN = typer.Argument(metavar="RUN", help="a run folder, or what `uflp export` wrote")
 
 
 def evaluate(
@@ -64,17 +64,24 @@ def evaluate(
 
 def export(
     run: Annotated[Path, _RUN],
-    out: Annotated[Path, typer.Argument(metavar="FILE", help="the file to write")],
+    out: Annotated[
+        str, typer.Argument(metavar="OUT", help="the file to write, or a folder that ends in /")
+    ],
+    history: Annotated[
+        bool, typer.Option("--history", help="with the snapshots of the run; only into a folder")
+    ] = False,
     trust: Trust = False,
 ) -> None:
-    """Write a trained agent and its settings into one file, without replay and history.
+    """Write a trained agent and its settings into one file, or into a folder for a model hub.
 
-    Example: `uflp export runs/bonus/seed-0 diver.state`
+    A file holds what `uflp evaluate` needs. A folder holds the same as safetensors and JSON, and a
+    model card; with `--history` also what `uflp train --history-from` needs.
+
+    Example: `uflp export runs/bonus/seed-0 diver.state`, `uflp export runs/bonus/seed-0 diver/`
     """
-    from uflp.experiments.trained import export as write
+    from uflp.report.model_card import export as write
 
-    write(run, out, trust=trust)
-    print(out)
+    print(write(run, out, history=history, trust=trust))
 
 
 def replay(

@@ -56,7 +56,7 @@ def export(path: Path, out: Path, *, trust: bool = False) -> None:
     made = [folder for folder in out.parents if not folder.exists()]
     try:
         if out.is_dir():
-            raise UsageError(f"{out} is a folder: name a file in it")
+            raise UsageError(f"{out} is a folder: name a file in it, or write {out}/")
     except OSError as error:
         raise UsageError(f"{out} cannot be written: {error.strerror}") from error
     policy = load(path, trust=trust)  # refuses what could not be loaded again

@@ -28,6 +28,7 @@ from uflp.planning import Lineage
 from uflp.planning.history import saved_entries
 from uflp.planning.lineage import Segment
 from uflp.runs.folder import AGENT, CHECKPOINT, HISTORY, METRICS, RunFolder, completed, difference
+from uflp.runs.hub import is_hub_folder, read_hub_agent, read_hub_history
 from uflp.runs.interruption import Interrupted, Interruption, resume_command
 from uflp.runs.run_protocol import RunProtocol
 from uflp.state import LARGEST, Block, Rows, State, StateError, number
@@ -469,6 +470,8 @@ def read_agent(path: Path) -> dict[str, Any]:
             saved = state_file.read(path)
         elif (path / AGENT).exists():
             saved = state_file.read(path / AGENT)
+        elif is_hub_folder(path):
+            saved = read_hub_agent(path)
         else:
             saved = Checkpoints(path / CHECKPOINT).newest(aside=False)
     except (DamagedError, RunError) as error:
@@ -483,12 +486,16 @@ def read_agent(path: Path) -> dict[str, Any]:
 def kept_history(folder: Path, stamp: str) -> Iterator[tuple[Snapshot, Segment | None]]:
     """Yield the history of a run, oldest first: as it was at its end or its last checkpoint.
 
-    Beside each snapshot are the actions that led to it, where they are known.
+    Beside each snapshot are the actions that led to it, where they are known. A folder that was
+    exported has a history if it was asked for.
 
     Args:
         folder: of the run.
         stamp: of the simulator that the snapshots are for.
     """
+    if is_hub_folder(folder):
+        yield from ((snapshot, None) for snapshot in read_hub_history(folder, stamp))
+        return
     state = _newest_of_run(folder)
     try:
         identity, run = json.loads(state["identity"]), state["run"]
