@@ -3,8 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 INTEGRATIONS := .venv/.installed-integrations
+MUTANTS := .venv/.installed-mutants
 
-.PHONY: install demo test test-integrations test-long lint format bench claims clean
+.PHONY: install demo test test-integrations test-long lint format bench mutants claims clean
 
 install: $(STAMP)
 
@@ -42,6 +43,15 @@ format: install
 
 bench: install
 	$(BIN)/python -m benchmarks
+
+# A random sample of changes to the code, each of which some test should notice: hours.
+mutants: $(MUTANTS)
+	$(BIN)/python -m benchmarks.mutants --quick 15
+	$(BIN)/python -m benchmarks.mutants --survivors
+
+$(MUTANTS): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,mutants]'
+	@touch $(MUTANTS)
 
 # The pages that compare the paper with the results, from the CSVs in results/.
 claims: install

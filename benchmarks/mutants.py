@@ -6,10 +6,11 @@ comment cannot leave anything out. `SIZE` of them are drawn with `SEED`, and run
 the draw, so that the first hundred are a sample too. Each runs against the tests of its room that
 reach the changed line, the quickest first, until one fails.
 
-Run as `make mutants`, or `python -m benchmarks.mutants [--survivors] [--first K]`; it goes on
-where an interrupted one stopped. With `--survivors`, those that survived run again, against all
-tests of their room and with the tests as they are now. `results/mutants.md` is written from the
-CSV and from `results/mutants-explained.json`, which says of survivors why no test can see them.
+Run as `make mutants`, or `python -m benchmarks.mutants [--survivors] [--first K] [--quick S]`; it
+goes on where an interrupted one stopped. With `--quick S`, each has S seconds of tests, which
+finds most of what tests find. With `--survivors`, those that survived run again, against all tests
+of their room and with the tests as they are now. `results/mutants.md` is written from the CSV and
+from `results/mutants-explained.json`, which says of survivors why no test can see them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import argparse
 import contextlib
 import csv
 import importlib
+import itertools
 import json
 import os
 import random
@@ -102,6 +104,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--survivors", action="store_true", help="run those that survived again")
     parser.add_argument("--first", type=int, default=SIZE, help="how many of the sample")
+    parser.add_argument("--quick", type=float, default=1e9, help="seconds of tests for each")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "mutants.csv")
     options = parser.parse_args()
     prepare_tree()
@@ -119,6 +122,7 @@ def main() -> None:
         everything = options.survivors or lines is None
         tests = reached[mutant.room]["seconds"] if everything else lines
         tests = set(tests) - set(reached[mutant.room]["failing"])
+        tests = within(options.quick, tests, reached[mutant.room]["seconds"])
         done[mutant.number] = run(mutant, text, tests, reached[mutant.room]["seconds"])
         write(options.out, done.values())
         print(*asdict(done[mutant.number]).values(), flush=True)
@@ -209,6 +213,7 @@ def prepare_tree() -> None:
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, target)
+            _forget_compiled(target)
 
 
 def reach() -> dict[str, dict]:
@@ -261,6 +266,15 @@ def _measure(room: str, path: Path) -> int:
     }
     path.write_text(json.dumps({"seconds": seconds, "lines": lines, "failing": sorted(failing)}))
     return 0
+
+
+def within(limit: float, tests: set[str], seconds: dict[str, float]) -> set[str]:
+    """Return the quickest tests, as many as fit into some seconds, and at least one."""
+    quickest = sorted(tests, key=lambda test: seconds.get(test, 0.0))
+    total = itertools.accumulate(seconds.get(test, 0.0) for test in quickest)
+    return {test for test, sum_ in zip(quickest, total, strict=True) if sum_ <= limit} or set(
+        quickest[:1]
+    )
 
 
 # What becomes of one.
