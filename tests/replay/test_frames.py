@@ -129,3 +129,21 @@ def test_n_step_rows_by_hand() -> None:
 def test_a_replay_without_room_is_refused() -> None:
     with pytest.raises(UsageError, match="at least 1 row"):
         FrameReplay(IMAGES, 0)
+
+
+@pytest.mark.parametrize("kind", [FrameReplay, Replay])
+@pytest.mark.parametrize("stop", [7, 12])
+def test_rows_that_are_not_complete_go_on_from_a_state(kind: Any, stop: int) -> None:
+    one, two = kind(IMAGES, 9), kind(IMAGES, 9)
+    steps = rollouts(2, 12)
+    before, after = NStep(one, 0.9, 3, None), NStep(two, 0.9, 3, None)
+    for transition in steps[:stop]:
+        before.add(transition)
+    two.load(one.state())
+    after.load(before.state())
+    for transition in steps[stop:]:
+        before.add(transition)
+        after.add(transition)
+    assert len(one) == len(two) == 9
+    for here, there in zip(drawn(one, 64), drawn(two, 64), strict=True):
+        np.testing.assert_array_equal(here, there)
