@@ -122,8 +122,9 @@ def main() -> None:
         everything = options.survivors or lines is None
         tests = reached[mutant.room]["seconds"] if everything else lines
         tests = set(tests) - set(reached[mutant.room]["failing"])
+        files = _files(mutant.room) if everything else {test.split("::")[0] for test in tests}
         tests = within(options.quick, tests, reached[mutant.room]["seconds"])
-        done[mutant.number] = run(mutant, text, tests, reached[mutant.room]["seconds"])
+        done[mutant.number] = run(mutant, text, files, tests, reached[mutant.room]["seconds"])
         write(options.out, done.values())
         print(*asdict(done[mutant.number]).values(), flush=True)
     reasons = options.out.with_name("mutants-explained.json")
@@ -176,7 +177,7 @@ class _Changes(cst.CSTVisitor):
         self.changes: list[tuple[int, cst.CSTNode, cst.CSTNode]] = []
 
     def on_visit(self, node: cst.CSTNode) -> bool:
-        if _left_out(node):
+        if m.matches(node, _LEFT_OUT):
             return False
         position = self.get_metadata(PositionProvider, node, None)
         for kind, operator in mutation_operators:
@@ -190,13 +191,15 @@ class _Changes(cst.CSTVisitor):
 _ALIAS = re.compile("_?[A-Z]([a-z][A-Za-z]*)?")
 
 
-def _left_out(node: cst.CSTNode) -> bool:
-    docstring = m.Expr(m.SimpleString() | m.ConcatenatedString())
-    alias = m.Assign(targets=[m.AssignTarget(m.Name(m.MatchRegex(_ALIAS)))])
-    exported = m.Assign(targets=[m.AssignTarget(m.Name("__all__"))])
-    typed = m.Call(func=m.Name("cast") | m.Name("TypeVar"))
-    left_out = m.Annotation() | m.Decorator() | m.Raise() | docstring | alias | exported | typed
-    return m.matches(node, left_out)
+_LEFT_OUT = (
+    m.Annotation()
+    | m.Decorator()
+    | m.Raise()
+    | m.Expr(m.SimpleString() | m.ConcatenatedString())
+    | m.Assign(targets=[m.AssignTarget(m.Name(m.MatchRegex(_ALIAS)))])
+    | m.Assign(targets=[m.AssignTarget(m.Name("__all__"))])
+    | m.Call(func=m.Name("cast") | m.Name("TypeVar"))
+)
 
 
 # Which tests reach which lines.
@@ -280,7 +283,10 @@ def within(limit: float, tests: set[str], seconds: dict[str, float]) -> set[str]
 # What becomes of one.
 
 
-def run(mutant: Mutant, code: str, tests: set[str], seconds: dict[str, float]) -> Mutant:
+def run(
+    mutant: Mutant, code: str, files: set[str], tests: set[str], seconds: dict[str, float]
+) -> Mutant:
+    """Return a mutant with what became of it, run against some tests, and new ones, of files."""
     path = TREE / mutant.path
     original = path.read_text()
     began = time.monotonic()
@@ -289,7 +295,7 @@ def run(mutant: Mutant, code: str, tests: set[str], seconds: dict[str, float]) -
     try:
         path.write_text(code)
         _forget_compiled(path)
-        status = in_child(lambda: _test(mutant.room, tests, seconds, report))
+        status = in_child(lambda: _test(files, tests, seconds, report))
     finally:
         path.write_text(original)
         _forget_compiled(path)
@@ -314,7 +320,7 @@ def _forget_compiled(path: Path) -> None:
         compiled.unlink()
 
 
-def _test(room: str, tests: set[str], seconds: dict[str, float], failed: Path) -> int:
+def _test(files: set[str], tests: set[str], seconds: dict[str, float], failed: Path) -> int:
     """Run these tests and those that are new, the quickest first, until one fails."""
     import pytest
 
@@ -333,10 +339,8 @@ def _test(room: str, tests: set[str], seconds: dict[str, float], failed: Path) -
         def pytest_sessionfinish(self):
             signal.setitimer(signal.ITIMER_REAL, 0)
 
-    known = {test.split("::")[0] for test in seconds}
-    files = sorted({test.split("::")[0] for test in tests} | (_files(room) - known))
     signal.setitimer(signal.ITIMER_REAL, 120)  # for the imports
-    return _pytest(["-x", *files], Select())
+    return _pytest(["-x", *sorted(files)], Select())
 
 
 def _files(room: str) -> set[str]:
