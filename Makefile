@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 SOURCES := pyproject.toml constraints.txt
 
 .NOTPARALLEL:
-.PHONY: install demo test test-integrations test-long lint format bench claims docs dist matrix lowest clean
+.PHONY: install demo test test-integrations test-long lint format bench mutants claims docs dist matrix lowest clean
 
 # A stamp for each set of extras; that of `dev` stands for the smaller ones, too.
 install: $(HAS)dev
@@ -42,6 +42,12 @@ format: $(HAS)lint
 
 bench: $(HAS)dev
 	$(BIN)/python -m benchmarks
+
+# A random sample of changes to the code, each of which some test should notice: hours.
+mutants: $(HAS)test $(HAS)mutants
+	$(BIN)/python -m benchmarks.mutants --quick 15
+	$(BIN)/python -m benchmarks.mutants --survivors
+
 
 # The pages that compare the paper with the results, from the CSVs in results/.
 claims: $(HAS)core

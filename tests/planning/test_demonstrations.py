@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from probes import Corridor
 
-from uflp.planning import Demonstrations
+from uflp.planning import Demonstrations, LocalPlanner, Start
+from uflp.planning.demonstrations import DemonstratedStarts
 from uflp.types import UsageError
 
 EPISODES = [(3, [1, 1, 0]), (8, [0, 1, 1, 1, 1])]
@@ -86,3 +87,25 @@ def test_no_episodes_go_through_a_checkpoint() -> None:
     again = Demonstrations()
     again.load(Demonstrations().state())
     assert len(again) == 0
+
+
+def test_a_file_may_be_written_to_folders_that_are_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "of" / "ours" / "demo.npz"
+    written(path)
+    assert read(path) == EPISODES
+
+
+def test_each_demonstration_is_played_from_its_seed_before_the_planner_is_asked() -> None:
+    demonstrations = Demonstrations()
+    for seed, actions in EPISODES:
+        demonstrations.add(seed, actions)
+    online = LocalPlanner(history=None, uncertainty=None, rule=None, p_init=1.0)
+    starts = DemonstratedStarts(demonstrations, online)
+    rng = np.random.default_rng(0)
+    assert not starts.demonstrating
+    for seed, actions in EPISODES:
+        start = starts.start(rng)
+        assert (start.seed, list(start.script or []), start.snapshot) == (seed, actions, None)
+        assert starts.demonstrating
+    assert starts.start(rng) == Start()
+    assert not starts.demonstrating and starts.begun == 3

@@ -264,6 +264,7 @@ def test_objects_of_this_process_are_held_as_they_are() -> None:
     for number, item in enumerate(items):
         history.add(Snapshot("toy", item, float(number)), number)
     assert history.fetch(499) is None
+    assert history.nbytes == 0, "nobody knows what they take"
     for entry in (500, 1023, 1024, 1999):
         assert history.fetch(entry) == Snapshot("toy", items[entry], float(entry))
 

@@ -40,6 +40,17 @@ def test_actions_from_the_start_by_hand() -> None:
     assert lineage.best_actions() == b"z"
 
 
+def test_a_state_of_another_history_brings_its_way_along() -> None:
+    lineage = Lineage()
+    lineage.adopt(Segment(Segment(None, b"ab"), b"c"))
+    lineage.stepped(b"d", 2.0)
+    assert (lineage.best_score, lineage.best_actions()) == (2.0, b"abcd")
+    lineage.added(0, oldest=0)
+    lineage.begin(0)
+    lineage.stepped(b"e", 3.0)
+    assert lineage.best_actions() == b"abcde"
+
+
 def test_a_lineage_outlives_eviction_and_is_freed_when_nothing_needs_it() -> None:
     lineage = Lineage()
     lineage.begin(None)

@@ -132,6 +132,14 @@ def test_without_a_history_nothing_restarts_and_nothing_is_saved() -> None:
     assert online.start(np.random.default_rng(0)) == Start()
 
 
+def test_a_history_without_a_rule_is_filled_and_nothing_restarts() -> None:
+    history = History("line", width=4)
+    one = LocalPlanner(history=history, uncertainty=None, rule=None, p_init=0.0)
+    assert walk(one, 3) == 3
+    assert list(history.live()) == [0, 1, 2]
+    assert one.start(np.random.default_rng(0)) == Start()
+
+
 def test_after_a_failure_the_initial_states_until_a_rollout_ends() -> None:
     one = planner()
     walk(one, 2)

@@ -250,3 +250,16 @@ def test_without_a_history_nothing_is_saved() -> None:
     assert collection.simulator.called("save") == []
     assert len(collection.history) == 0
     assert collection.uncertainty.visits.sum() == 4
+
+
+@pytest.mark.parametrize("kept", [{"given": [0]}, {"action": 0}])
+def test_a_rollout_that_was_saved_before_a0_takes_it(kept: dict[str, Any]) -> None:
+    # Version 0.1.0 kept a0 as "action", later ones every action that is not left to the agent.
+    before, after = Collection(Corridor(length=6)), Collection(Corridor(length=6))
+    before.rollout.begin(Start(None, 0, None))
+    state = before.rollout.state()
+    del state["given"]
+    after.planner.load(before.planner.state())
+    after.rollout.load({**state, **kept})
+    actions = [after.rollout.step() for _ in range(2)]
+    assert [step.action for step in actions if step is not None] == [0, 1]

@@ -41,7 +41,11 @@ _TIA = [
     *([_ANY] * 3),
     *([_BYTE] * 5),
     *([_ANY] * 4),  # Colours.
-    *(_BYTE, _BYTE, _FLAG, _FLAG, (0, 2**20 - 1)),
+    _BYTE,
+    _BYTE,
+    _FLAG,
+    _FLAG,
+    (0, 2**20 - 1),
     *([_BYTE] * 4),
     *([_FLAG] * 4),
     *([(0, 15)] * 5),  # Motion, an index.
