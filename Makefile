@@ -48,7 +48,6 @@ mutants: $(HAS)test $(HAS)mutants
 	$(BIN)/python -m benchmarks.mutants --quick 15
 	$(BIN)/python -m benchmarks.mutants --survivors
 
-
 # The pages that compare the paper with the results, from the CSVs in results/.
 claims: $(HAS)core
 	$(BIN)/python -m uflp.report.claims
