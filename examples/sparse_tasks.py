@@ -1,15 +1,20 @@
-"""Two tasks with one goal far away, one run of an agent on them by one line, and its record.
+"""Two tasks with one goal far away, agents of others on them by one line, and a table.
 
-`python examples/sparse_tasks.py --agent sb3-dqn --task mountain-car --access local --seed 0` trains
-one agent for 200,000 queries and writes one JSON file; it does nothing where that file is already.
+`python examples/sparse_tasks.py --agents sb3-dqn --tasks mountain-car door-key` trains each agent
+on each task, with local and with online access and for seeds 0 to 4, and writes one row a run to
+`sparse-tasks.csv` (another file with `--out`); runs that are in the file already are left out.
 Solved means: the goal in at least 18 of 20 greedy episodes from a reset, under the environment's
-own limit. Needs `pip install 'uflp[minigrid,sb3]'`.
+own limit. A run ends once it is solved, or after 200,000 queries. Needs
+`pip install 'uflp[minigrid,sb3]'`.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import csv
+import itertools
+import shlex
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,10 +22,12 @@ from typing import Any
 
 import gymnasium
 
-import uflp
+from uflp.report.provenance import record
 
 EPISODES = 20
 SOLVED = 18
+PERIOD = 5000
+"""Queries between two evaluations."""
 LAYOUT = 3
 """Seed of the one layout of DoorKey: which side the key is on, where the door is."""
 
@@ -48,6 +55,7 @@ class OneLayout(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 TASKS = {"mountain-car": mountain_car, "door-key": door_key}
+AGENTS = ("sb3-dqn", "sb3-ppo", "cleanrl-ppo")
 
 
 def goals_of_greedy_episodes(act: Callable[[Any], int], env: Any) -> int:
@@ -65,46 +73,56 @@ def goals_of_greedy_episodes(act: Callable[[Any], int], env: Any) -> int:
 
 
 def train(
-    agent: str, task: str, access: str, seed: int, queries: int, period: int = 10_000
+    agent: str, task: str, access: str, seed: int, queries: int, period: int = PERIOD
 ) -> dict[str, Any]:
     """Train one agent; return when it solved the task, and what local access did."""
-    make = TASKS[task]
     if agent == "cleanrl-ppo":
         import cleanrl_ppo
 
-        return cleanrl_ppo.train(access, seed, queries, make=make, period=period)
+        return cleanrl_ppo.train(access, seed, queries, make=TASKS[task], period=period)
     from sb3_agents import train_sb3
 
-    return train_sb3(agent, make, access, seed, queries, period)
+    return train_sb3(agent, task, access, seed, queries, period)
 
 
 def main() -> None:
-    """Train one agent, and write its record."""
+    """Train what the table does not have yet, one run after the other."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--agent", choices=["sb3-dqn", "sb3-ppo", "cleanrl-ppo"], required=True)
-    parser.add_argument("--task", choices=list(TASKS), required=True)
-    parser.add_argument("--access", choices=["local", "online"], required=True)
-    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--agents", choices=AGENTS, nargs="+", default=AGENTS)
+    parser.add_argument("--tasks", choices=list(TASKS), nargs="+", default=list(TASKS))
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
+    parser.add_argument("--access", choices=["local", "online"], nargs="+")
     parser.add_argument("--queries", type=int, default=200_000)
-    parser.add_argument("--out", type=Path, default=Path("sparse-tasks"))
-    arguments = parser.parse_args()
-    name = f"{arguments.agent}-{arguments.task}-{arguments.access}-{arguments.seed}.json"
-    path = arguments.out / name
-    if path.exists():
-        print(path.read_text())
-        return
-    started = time.perf_counter()
-    asked = {key: value for key, value in vars(arguments).items() if key != "out"}
-    outcome = train(**asked)
-    record = {
-        **asked,
-        **outcome,
-        "wall_seconds": round(time.perf_counter() - started, 1),
-        "uflp": uflp.__version__,
-    }
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record) + "\n")
-    print(json.dumps(record))
+    parser.add_argument("--out", type=Path, default=Path("sparse-tasks.csv"))
+    asked = parser.parse_args()
+    access = asked.access or ["local", "online"]
+    for run in itertools.product(asked.agents, asked.tasks, asked.seeds, access):
+        names = dict(zip(("agent", "task", "seed", "access"), run, strict=True))
+        if any(all(row[key] == str(names[key]) for key in names) for row in _rows(asked.out)):
+            continue
+        started = time.perf_counter()
+        outcome = train(**names, queries=asked.queries)
+        row = {**names, "budget": asked.queries, **outcome}
+        row["wall_seconds"] = round(time.perf_counter() - started)
+        print(row, flush=True)
+        _append(asked.out, row)
+        record(asked.out, shlex.join(["python", "examples/sparse_tasks.py", *sys.argv[1:]]))
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _append(path: Path, row: dict[str, Any]) -> None:
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(row))
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
 
 
 if __name__ == "__main__":

@@ -442,7 +442,7 @@ def test_gymnasium_finds_nothing_wrong_with_it() -> None:
         ({"seed": -1}, "seed must be None or a whole number of at least 0, not -1"),
         ({"uncertainty": "count"}, "did you mean 'counts'"),
         ({"uncertainty": "ensemble-std"}, "choose counts, covariance"),
-        ({"bin": 3}, "counts has no such setting"),
+        ({"bin": 3}, "counts has no"),
         ({"rule": "unifrom"}, "did you mean 'uniform'"),
         ({"rule": "td-error"}, "td-error goes by the action values of an agent"),
         ({"rule": "go-explore", "uncertainty": "covariance"}, "go-explore .* use counts"),
@@ -815,3 +815,19 @@ def test_the_page_says_what_was_measured() -> None:
         snapshots = round(np.median([int(row["snapshots"]) for row in mine]), -2)
         spent = np.median([float(row["time"]) for row in mine])
         assert f"| {label} | {seeds} | {span} | {snapshots:,.0f} | {spent:.1f}× |" in page
+
+
+def test_a_name_with_its_prefix_will_do() -> None:
+    assert uflp.LocalAccess("gym:MountainCar-v0").unwrapped.spec.id == "MountainCar-v0"
+
+
+@pytest.mark.parametrize("name", ["uncertainty", "rule"])
+@pytest.mark.parametrize("value", [3, int, object()])
+def test_an_object_that_makes_nothing_is_refused_in_one_sentence(name: str, value: Any) -> None:
+    with pytest.raises(UsageError, match=f"{name} is a name, or an object of settings"):
+        uflp.LocalAccess(gymnasium.make("MountainCar-v0"), **{name: value})
+
+
+def test_a_setting_that_is_not_there_is_answered_with_those_that_are() -> None:
+    with pytest.raises(UsageError, match=r"counts has no binz.*regularization, bins, hash_bits"):
+        uflp.LocalAccess(gymnasium.make("MountainCar-v0"), binz=3)

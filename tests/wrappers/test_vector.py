@@ -339,7 +339,7 @@ class Unsavable(Counted):
         (Corridor, 2, {"processes": -1}, "processes is True, False or"),
         (Corridor, 2, {"autoreset_mode": "now"}, "'NextStep', 'SameStep', 'Disabled', not 'now'"),
         (Corridor, 2, {"batch": "none"}, "batch must be a whole number"),
-        (Counted, 2, {"bin": 3}, "counts has no such setting"),
+        (Counted, 2, {"bin": 3}, "counts has no"),
         (Counted, 2, {"strategy": "copy", "processes": 2}, "use processes=False"),
         (Unsavable, 2, {}, "cannot be saved"),
     ],

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import itertools
+import json
 import numbers
 import sys
 import types
@@ -264,6 +266,9 @@ def _literal(text: str, options: tuple[Any, ...]) -> Any:
         return None
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
+    if any(typing.get_origin(option) is dict for option in options):
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.loads(text)
     try:
         return ast.literal_eval(text)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -277,6 +282,8 @@ def _accept(value: Any, kind: Any) -> Any:
     if typing.get_origin(kind) is tuple:
         items = value if isinstance(value, tuple | list) else (value,)
         return tuple(items) if all(type(item) is int for item in items) else _NO
+    if typing.get_origin(kind) is dict:
+        return value if type(value) is dict else _NO
     if kind is float and type(value) in (int, float):
         return float(value) if abs(value) <= sys.float_info.max else _NO
     if kind is int and type(value) is float and value.is_integer():
@@ -293,6 +300,8 @@ def type_text(kind: Any) -> str:
             texts.append(" or ".join(map(str, typing.get_args(option))))
         elif typing.get_origin(option) is tuple:
             texts.append("whole numbers separated by commas")
+        elif typing.get_origin(option) is dict:
+            texts.append('an object of JSON such as {"name": 1}')
         elif option is type(None):
             texts.append("none")
         else:

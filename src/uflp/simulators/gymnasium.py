@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import zlib
 from dataclasses import dataclass
@@ -36,43 +37,68 @@ class Gymnasium:
         time_limit: `restart` starts a limit that truncates anew at a restart, `continue` lets it go
             on from the saved step; any other word names the attribute that counts the steps, and
             restarts it.
+        arguments: of `gymnasium.make`, such as `{"continuing_task": false}`, as JSON has them.
+        options: of every reset, such as `{"reset_cell": [1, 1]}`, likewise.
     """
 
     id: str = "CartPole-v1"
     strategy: str = "auto"
     flatten: bool = False
     time_limit: str = "restart"
+    arguments: dict[str, Any] | None = None
+    options: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         check_strategy(self.strategy)
         check_time_limit(self.time_limit)
+        for name in ("arguments", "options"):
+            _require_json(name, getattr(self, name))
         for name in self.imports:
-            permit(name, "code to import")
-        if self.id not in gymnasium.registry and not self.imports:
+            permit(name, "code to import" if self.arguments is None else "arguments of code")
+        if self.id not in gymnasium.registry and ":" not in self.id:
             raise UsageError(unknown("Gymnasium id", self.id, gymnasium.registry))
 
     @property
     def imports(self) -> dict[str, str | None]:
-        """The id, if it names a module that Gymnasium imports first: `module:ID`."""
+        """What needs the user's word if a file says so.
+
+        It is the id, if it names a module that Gymnasium imports first (`module:ID`), and arguments
+        of the environment, which may name files.
+        """
+        if self.arguments is not None:
+            return {f"gym:{self.id} {json.dumps(self.arguments, sort_keys=True)}": None}
         return {f"gym:{self.id}": None} if ":" in self.id else {}
 
     def make(self, seed: int) -> GymnasiumSimulator:
         """Return a simulator; its randomness comes from the seeds that `reset` is given."""
-        env = made(self.id)
+        env = made(self.id, **(self.arguments or {}))
         return GymnasiumSimulator(
             flat(env) if self.flatten else env,
             strategy=self.strategy,
             time_limit=self.time_limit,
             count_cells=True,
+            options=self.options,
         )
 
 
-def made(name: str) -> gymnasium.Env[Any, Any]:
-    """Return the environment of an id, or say in one sentence why it cannot be had."""
+def made(name: str, **arguments: Any) -> gymnasium.Env[Any, Any]:
+    """Return the environment of an id, or say in one sentence why it cannot be had.
+
+    Args:
+        name: the id, with or without `gym:` before it.
+        **arguments: of `gymnasium.make`.
+    """
     try:
-        return gymnasium.make(name)
+        return gymnasium.make(name.removeprefix("gym:"), **arguments)
     except (gymnasium.error.Error, ImportError) as error:
         raise UsageError(f"Gymnasium cannot make {name}: {_one_line(error)}") from error
+    except Exception as error:  # an environment is anybody's code
+        if not arguments:
+            raise
+        given = ", ".join(arguments)
+        raise UsageError(
+            f"Gymnasium cannot make {name} with the arguments {given}: {_one_line(error)}"
+        ) from error
 
 
 def flat(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
@@ -107,6 +133,7 @@ class GymnasiumSimulator(Simulator):
         strategy: str = "auto",
         time_limit: str = "restart",
         count_cells: bool = False,
+        options: dict[str, Any] | None = None,
     ):
         """Take an environment, and find out how it can be saved.
 
@@ -115,6 +142,7 @@ class GymnasiumSimulator(Simulator):
             strategy: see `Gymnasium`.
             time_limit: see `Gymnasium`.
             count_cells: whether `metrics` tells how many different cells were seen.
+            options: of every reset that is given none.
         """
         check_strategy(strategy)
         check_time_limit(time_limit)
@@ -129,9 +157,10 @@ class GymnasiumSimulator(Simulator):
         self.metadata = env.metadata
         self.render_mode = env.render_mode
         self.spec = env.spec
-        self._options: dict[str, Any] | None = None
+        self._default_options = options
+        self._options = options
         self._layered = LayeredEnv(env)
-        observation, info = _first_reset(env)
+        observation, info = _first_reset(env, options)
         self._layered.see(observation, info)
         numbered = isinstance(env.action_space, gymnasium.spaces.Discrete)
         self.masked = numbered and "action_mask" in info
@@ -162,7 +191,7 @@ class GymnasiumSimulator(Simulator):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Start an episode; the options go to the environment."""
-        self._options = options
+        self._options = self._default_options if options is None else options
         return super().reset(seed=seed)
 
     def metrics(self) -> dict[str, float]:
@@ -280,9 +309,9 @@ def _package(cls: type) -> str:
     return reading.name_of(cls).partition(":")[0].partition(".")[0]
 
 
-def _first_reset(env: Any) -> tuple[Any, dict[str, Any]]:
+def _first_reset(env: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
     try:
-        return env.reset()
+        return env.reset() if options is None else env.reset(options=options)
     except (Exception, SystemExit) as error:  # an environment is anybody's code
         reason = f"{type(error).__name__}: {_one_line(error)}"
         raise UnsavableError(f"{env} cannot be reset: {reason}") from error
@@ -315,6 +344,21 @@ def check_strategy(name: str) -> None:
     """Refuse what is neither `auto` nor the name of a strategy."""
     if name != "auto" and name not in STRATEGIES:
         raise UsageError(unknown("strategy", name, ["auto", *STRATEGIES]))
+
+
+def _require_json(name: str, value: Any) -> None:
+    """Refuse what is not None and no object of JSON, which a run's record could not hold."""
+    if value is None:
+        return
+    try:
+        same = isinstance(value, dict) and json.loads(json.dumps(value, allow_nan=False)) == value
+    except (TypeError, ValueError, RecursionError):
+        same = False
+    if not same:
+        raise UsageError(
+            f"{name} must be an object of JSON (names with numbers, words, true, false, null, "
+            f"lists or objects), not {value!r}"
+        )
 
 
 def _one_line(error: BaseException) -> str:

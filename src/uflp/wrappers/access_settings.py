@@ -7,7 +7,7 @@ planner of its own; copies that share their parts decide together.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
 import gymnasium
@@ -55,6 +55,14 @@ class AccessSettings:
             raise UsageError(f"restart is 'pair', 'state' or None, not {self.restart!r}")
         if isinstance(self.rule, str) and self.rule not in RULES:
             raise UsageError(unknown("rule", self.rule, RULES))
+        for name in ("uncertainty", "rule"):
+            value = getattr(self, name)
+            makes = callable(getattr(value, "make", None)) and not isinstance(value, type)
+            if not isinstance(value, str) and not makes:
+                raise UsageError(
+                    f"{name} is a name, or an object of settings whose method make builds one, "
+                    f"not {value!r}"
+                )
         if self.batch != "auto":
             _at_least_1("batch", self.batch, "'auto' or None for the whole history")
         _at_least_1("checkpoint_period", self.checkpoint_period, "None to save what is new")
@@ -151,7 +159,15 @@ class AccessSettings:
         try:
             return UNCERTAINTIES[self.uncertainty](**self.uncertainty_settings)
         except TypeError as error:
-            raise UsageError(f"{self.uncertainty} has no such setting: {error}") from error
+            kind = UNCERTAINTIES[self.uncertainty]
+            known = [one.name for one in fields(kind)]
+            wrong = [name for name in self.uncertainty_settings if name not in known]
+            if not wrong:
+                raise
+            raise UsageError(
+                f"{self.uncertainty} has no {wrong[0]}, and neither has LocalAccess: settings of "
+                f"{self.uncertainty} are {', '.join(known)}"
+            ) from error
 
     def _schedule(
         self, simulator: Simulator, uncertainty: Uncertainty | None, seed: int
