@@ -78,9 +78,7 @@ class SAC:
         return make_sac(self, space, actions)
 
 
-def squashed(
-    mean: jax.Array, log_std: jax.Array, noise: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+def squashed(mean: jax.Array, log_std: jax.Array, noise: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Return the tanh of normally distributed numbers, and the logarithm of its density.
 
     Args:
