@@ -28,6 +28,8 @@ def small(preset: str, agent: str, uncertainty: str | None, **more: Any) -> RunS
     values |= {"learning_batch": 16, "replay_size": 200}
     if agent != "random":
         values["hidden"] = (8,)
+    if agent.startswith("sac"):
+        values |= {"min_replay": None, "history_size": 40, "sgd_period": 2, "batch": 8}
     if agent == "boot-ddqn":
         values["members"] = 3
     if uncertainty == "covariance":

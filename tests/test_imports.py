@@ -25,7 +25,7 @@ LAYERS = {
     "randomness": {"types"},
     "registry": {"types", "user_code"},
     "user_code": {"types", "trust"},
-    "spaces": {"types"},
+    "spaces": {"types", "state"},
     "masks": {"spaces"},
     "state": set(),
     "state_file": {"files", "types"},

@@ -10,6 +10,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from uflp.types import UsageError
+
 SIDE = 12
 LEVELS = 8
 
@@ -129,6 +131,41 @@ def make_cells(space: gymnasium.spaces.Box, bins: int, bits: int, seed: int) -> 
         return _name(np.packbits(squashed(observation).ravel() @ projections > 0).tobytes())
 
     return hashed
+
+
+def cells_of_entries(
+    space: gymnasium.spaces.Box,
+    entries: tuple[int, ...] | None,
+    size: float | None,
+    cells: Callable[[gymnasium.spaces.Box], CellOf],
+) -> CellOf:
+    """Return how to find an observation's cell by some of its numbers.
+
+    Args:
+        space: of the observations.
+        entries: places of these numbers in the flat observation; None means all.
+        size: width of a cell in each of them; None leaves the cells to `cells`.
+        cells: gives the cells of a space of these numbers alone.
+    """
+    count = int(np.prod(space.shape))
+    chosen = np.arange(count) if entries is None else np.array(entries)
+    if chosen.max() >= count:
+        raise UsageError(
+            f"cells names the number at place {chosen.max()}, and an observation has places 0 to "
+            f"{count - 1}"
+        )
+    if size is not None:
+
+        def cut(observation: np.ndarray) -> bytes:
+            numbers = np.reshape(observation, -1)[chosen].astype(np.float64)
+            # Wherever numbers lie beyond what 64 bits can count, they share a cell.
+            steps = np.clip(np.floor(numbers / size), -(2.0**62), 2.0**62)
+            return _name(steps.astype(np.int64).tobytes())
+
+        return cut
+    low, high = (bound.reshape(-1)[chosen] for bound in (space.low, space.high))
+    of_part = cells(gymnasium.spaces.Box(low, high, dtype=space.dtype.type))
+    return lambda observation: of_part(np.reshape(observation, -1)[chosen])
 
 
 class SeenCells:

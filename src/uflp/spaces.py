@@ -1,13 +1,15 @@
-"""What an observation space means for those who store and compare observations."""
+"""What spaces mean for those who store and compare observations and actions."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from uflp.types import UsageError
+from uflp.state import StateError
+from uflp.types import Action, UsageError
 
 
 def layout(space: gymnasium.Space) -> tuple[tuple[int, ...], np.dtype]:
@@ -19,14 +21,111 @@ def layout(space: gymnasium.Space) -> tuple[tuple[int, ...], np.dtype]:
     raise UsageError(f"observations of {space} cannot be learned from: use a Box or a Discrete")
 
 
-def actions(space: gymnasium.Space) -> int:
-    """Return how many actions there are where they are 0, 1, …, and refuse others."""
+@dataclass(frozen=True)
+class RealActions:
+    """Actions that are arrays of real numbers between bounds.
+
+    Attributes:
+        shape: of an action.
+        low: bounds from below, one for each of the D numbers of an action.
+        high: bounds from above.
+    """
+
+    shape: tuple[int, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    @property
+    def size(self) -> int:
+        """D, the numbers of an action."""
+        return len(self.low)
+
+    def draw(self, rng: np.random.Generator, *counts: int) -> np.ndarray:
+        """Draw actions uniformly, float32 [*counts, *shape]."""
+        return self.scaled(rng.uniform(-1, 1, (*counts, self.size)))
+
+    def scaled(self, units: np.ndarray) -> np.ndarray:
+        """Return the actions [..., *shape] for numbers [..., D] from -1 to 1."""
+        low, high = np.array(self.low, np.float32), np.array(self.high, np.float32)
+        between = low + (np.asarray(units, np.float32) + 1) / 2 * (high - low)
+        return np.clip(between, low, high).reshape(*np.shape(units)[:-1], *self.shape)
+
+    def units(self, actions: Any) -> Any:
+        """Return numbers [..., D] from -1 to 1 for actions [..., *shape], of NumPy or JAX."""
+        low, high = np.array(self.low, np.float32), np.array(self.high, np.float32)
+        counts = actions.shape[: actions.ndim - len(self.shape)]
+        return (actions.reshape(*counts, self.size) - low) / ((high - low) / 2) - 1
+
+    def problem(self, action: Any) -> str:
+        """Return what is wrong with an action that a file holds, or nothing."""
+        if not isinstance(action, np.ndarray) or action.dtype != np.float32:
+            return "is not an array of float32"
+        if action.shape != self.shape:
+            return f"has shape {action.shape}, not {self.shape}"
+        low, high = (np.reshape(bound, self.shape) for bound in (self.low, self.high))
+        # What is not a number is not within bounds either.
+        if not ((action >= np.float32(low)) & (action <= np.float32(high))).all():
+            return "is not within the bounds of the action space"
+        return ""
+
+
+Actions = int | RealActions
+"""How many actions there are where they are 0, 1, …; else what they are."""
+
+
+def actions(space: gymnasium.Space) -> Actions:
+    """Return what actions there are: numbered ones from 0 on, or real-valued ones with bounds."""
     if isinstance(space, gymnasium.spaces.Discrete) and space.start == 0:
         return int(space.n)
+    if isinstance(space, gymnasium.spaces.Box) and np.dtype(space.dtype).kind == "f":
+        low, high = space.low.astype(np.float32), space.high.astype(np.float32)
+        with np.errstate(over="ignore"):
+            bounded = np.isfinite(high - low).all()
+        if space.low.size == 0 or not bounded or not (low < high).all():
+            raise UsageError(
+                f"actions of {space} have no finite bounds to choose between: give them some, with "
+                "gymnasium.wrappers.RescaleAction or TransformAction"
+            )
+        return RealActions(space.shape, tuple(low.ravel().tolist()), tuple(high.ravel().tolist()))
     raise UsageError(
-        f"these agents choose among numbered actions, and there are {space}: bring an agent of "
-        "your own to uflp.LocalAccess, where counts, covariance and rnd score states alone"
+        f"these agents choose among numbered actions or vectors within bounds, and there are "
+        f"{space}: bring an agent of your own to uflp.LocalAccess, where counts, covariance and "
+        "rnd score states alone"
     )
+
+
+def numbered(actions: Actions) -> int:
+    """Return how many actions there are; for those who only know numbered ones."""
+    if isinstance(actions, int):
+        return actions
+    raise UsageError(
+        f"numbered actions are needed here, and these are vectors of {actions.size}: choose sac"
+    )
+
+
+def action_layout(actions: Actions) -> tuple[tuple[int, ...], np.dtype]:
+    """Return the shape and type in which one action is stored."""
+    if isinstance(actions, int):
+        return (), np.dtype(np.int32)
+    return actions.shape, np.dtype(np.float32)
+
+
+def read_action(value: Any, actions: Actions) -> Action:
+    """Return an action that a file holds.
+
+    Raises:
+        StateError: if there is no such action.
+    """
+    if isinstance(actions, RealActions):
+        wrong = actions.problem(value)
+        if wrong:
+            raise StateError(f"an action {wrong}")
+        return np.array(value)
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise StateError(f"an action is {value!r}, not a whole number")
+    if not 0 <= value < actions:
+        raise StateError(f"there is no action {value}")
+    return int(value)
 
 
 def ids(space: gymnasium.Space) -> int | None:

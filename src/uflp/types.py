@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
+Action = int | np.ndarray
+"""The number of an action, or a float32 vector where actions are real-valued."""
+
 
 class UsageError(ValueError):
     """The user asked for something that cannot be done; the message is one clear sentence.
@@ -52,7 +57,7 @@ class Transition(NamedTuple):
     """
 
     observation: Any
-    action: int
+    action: Action
     reward: float
     next_observation: Any
     terminated: bool
@@ -74,7 +79,7 @@ class Batch(NamedTuple):
 
     Attributes:
         observation: [B, ...].
-        action: int32 [B].
+        action: int32 [B], or float32 [B, ...] where actions are real-valued.
         reward: float32 [B]; for agents that learn from returns, the return.
         discount: float32 [B]; what multiplies the value of `next_observation`, 0 at a terminal.
         next_observation: [B, ...].

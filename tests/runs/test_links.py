@@ -53,7 +53,7 @@ WRITERS = {
     "state.tmp": lambda folder: state_file.write(folder / "state", {"a": 1}),
     "config.json.tmp": lambda folder: write_json(folder / "config.json", {}),
     "x.npz.tmp": lambda folder: write_arrays(folder / "x.npz", {"a": np.zeros(3)}),
-    f".page.md.{os.getpid()}.tmp": lambda folder: write_files(
+    f".{os.getpid()}-0.tmp": lambda folder: write_files(
         {folder / "page.md": b"page"}, folder / "page.md"
     ),
 }

@@ -9,6 +9,7 @@ LEARNERS = Registry(
         "boot-ddqn": "uflp.agents.boot_ddqn:BootDDQN",
         "dist-ddqn": "uflp.agents.dist_ddqn:DistDDQN",
         "random": "uflp.agents.random:RandomActions",
+        "sac": "uflp.agents.sac:SAC",
         "pi": "uflp.agents.policy_iteration:PolicyIteration",
     },
     group="uflp.agents",

@@ -1,4 +1,4 @@
-"""What an agent is: three pure functions over a learner's state."""
+"""What an agent is: pure functions over a learner's state."""
 
 from __future__ import annotations
 
@@ -26,6 +26,24 @@ class Predict(Protocol):
         """Map observations [B, ...] to float32 [M, B, A]."""
 
 
+class PredictPairs(Protocol):
+    """Values of real-valued actions by every ensemble member."""
+
+    def __call__(self, learner: Learner, observations: Any, actions: Any) -> jax.Array:
+        """Map observations [B, ...] and K actions of each, [B, K, ...], to float32 [M, B, K]."""
+
+
+class Policy(Protocol):
+    """The distribution that real-valued actions are drawn from."""
+
+    def __call__(self, learner: Learner, observations: Any) -> jax.Array:
+        """Map observations [B, ...] to float32 [2, B, D].
+
+        These are means and logarithms of deviations of normal distributions, whose tanh is an
+        action, scaled to the bounds of the action space.
+        """
+
+
 class Update(Protocol):
     """One SGD step."""
 
@@ -40,18 +58,20 @@ class Agent(NamedTuple):
 
     Attributes:
         init: makes a learner.
-        predict: action values of each ensemble member.
+        predict: action values of each ensemble member; of pairs where actions are real-valued.
         update: one SGD step.
         members: M, the size of the ensemble; 1 where there is none.
         target: what replay prepares, `td` (reward and discount), `return`, or `none` for an agent
             that does not learn and acts at random.
+        policy: what real-valued actions are drawn from; None where they are numbered.
     """
 
     init: Init
-    predict: Predict
+    predict: Predict | PredictPairs
     update: Update
     members: int = 1
     target: Literal["td", "return", "none"] = "td"
+    policy: Policy | None = None
 
 
 def unpack(sample: Any, row: np.dtype) -> Batch:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
 
 from uflp.agents.base import Agent, Learner
+from uflp.spaces import Actions
 from uflp.types import Batch
 
 
@@ -16,11 +17,14 @@ from uflp.types import Batch
 class RandomActions:
     """Uniformly random actions, and no learning."""
 
-    def make(self, space: gymnasium.Space, actions: int) -> Agent:
+    action_kinds: ClassVar[tuple[str, ...]] = ("numbered", "real")
+
+    def make(self, space: gymnasium.Space, actions: Actions) -> Agent:
         """Return an agent to whom all actions are alike."""
+        width = actions if isinstance(actions, int) else actions.size
 
         def predict(learner: Learner, observations: Any) -> Any:
-            return np.zeros((1, len(observations), actions), np.float32)
+            return np.zeros((1, len(observations), width), np.float32)
 
         return Agent(_init, predict, _update, target="none")
 

@@ -169,14 +169,16 @@ class ActorWorker:
         self._simulator = build.simulator
         self._values = RemoteValues(build)
         self._replay = replay
-        self._outbox = make_outbox(build.space, self._simulator.mask_size, dictionary)
+        self._outbox = make_outbox(
+            build.space, self._simulator.mask_size, dictionary, build.actions
+        )
         self._exploration = ExplorationBuffer(self._simulator)
         self._history: HistoryClient | None = None
         self._lineage: LineageClient | None = None
         own = build.uncertainty()
         parts = PlannerParts(None, own, None)
         if history is not None and own is not None:
-            self._history = HistoryClient(history, index, key_codec(own))
+            self._history = HistoryClient(history, index, key_codec(own), build.actions)
             parts = self._planner_parts(build, self._history, own, shared)
             if self._simulator.replayable:
                 self._lineage = LineageClient(self._history, self._simulator)
@@ -204,6 +206,7 @@ class ActorWorker:
             actions=build.actions,
             batch=build.settings.planning.batch,
             kind=build.settings.planning.restart,
+            sampled_actions=build.settings.planning.sampled_actions,
         )
         return PlannerParts(history, own, OwnCountsRule(history, rule))
 
@@ -291,7 +294,7 @@ class EvaluationWorker:
         configure()
         build = Builder(settings)
         self._values = RemoteValues(build)
-        self._evaluator = build.evaluator(self._values.predict, build.simulator)
+        self._evaluator = build.evaluator(self._values, build.simulator)
 
     def evaluate(self, parameters: Parameters, queries: int) -> tuple[Evaluation, int]:
         """Play the episodes that are due after some queries; return the process as well."""

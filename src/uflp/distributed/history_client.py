@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from uflp import spaces
 from uflp.distributed.history_service import (
     Added,
     Began,
@@ -27,7 +28,7 @@ from uflp.planning import HistoryLike, Observer, Rule, Start
 from uflp.planning.rules.uncertainty import UncertaintyFirst
 from uflp.simulators.base import Simulator
 from uflp.state import State
-from uflp.types import Snapshot, Transition
+from uflp.types import Action, Snapshot, Transition
 from uflp.uncertainty import Uncertainty
 from uflp.uncertainty.base import Predict
 
@@ -55,14 +56,16 @@ class HistoryClient(HistoryLike):
         replayed: steps of a simulator that it has cost to read keys.
     """
 
-    def __init__(self, service: Caller, actor: int, codec: KeyCodec):
+    def __init__(self, service: Caller, actor: int, codec: KeyCodec, actions: spaces.Actions = 1):
         """Make the client of one actor.
 
         Args:
             service: the history.
             actor: number of the actor.
             codec: of the keys of its uncertainty.
+            actions: how many there are, or what they are where they are real-valued.
         """
+        self._action_layout = spaces.action_layout(actions)
         self.oldest = 0
         self.replayed = 0
         self._service = service
@@ -71,7 +74,7 @@ class HistoryClient(HistoryLike):
         self._events: list[Event] = []
         self._keys: list[Any] = []
         self._visited: list[Any] = []
-        self._actions: list[int] = []
+        self._actions: list[Action] = []
         self._codes: dict[int, np.ndarray] = {}
         self._masks: dict[int, np.ndarray] | None = None
         self._fetched: Fetched | None = None
@@ -95,7 +98,7 @@ class HistoryClient(HistoryLike):
         """Add an event other than a snapshot."""
         self._events.append(event)
 
-    def visit(self, key: Any, action: int) -> None:
+    def visit(self, key: Any, action: Action) -> None:
         """Add a query, for shared counts."""
         self._visited.append(key)
         self._actions.append(action)
@@ -107,12 +110,13 @@ class HistoryClient(HistoryLike):
             wait: whether to wait until the history has them.
         """
         if self._events or self._actions:
+            shape, dtype = self._action_layout
             update = HistoryUpdate(
                 actor=self._actor,
                 events=self._events,
                 codes=self._codec.encode(self._keys),
                 visited=self._codec.encode(self._visited),
-                actions=np.array(self._actions, np.int64),
+                actions=np.array(self._actions, dtype).reshape(-1, *shape),
             )
             self._events, self._keys, self._visited, self._actions = [], [], [], []
             self._service.send("update", update)
@@ -252,15 +256,19 @@ class SharedUncertainty(Uncertainty):
         """Return the key of a state."""
         return self._own.key_of(observation)
 
-    def observe(self, key: Any, action: int) -> None:
+    def observe(self, key: Any, action: Action) -> None:
         """Count one query."""
         if self._counts_here:
             self._own.observe(key, action)
         self._history.visit(key, action)
 
-    def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
+    def score(
+        self, keys: np.ndarray, predict: Predict, actions: np.ndarray | None = None, /
+    ) -> np.ndarray:
         """Score states by the copy."""
-        return self._own.score(keys, predict)
+        if actions is None:
+            return self._own.score(keys, predict)
+        return self._own.score(keys, predict, actions)
 
     def score_states(
         self, keys: np.ndarray, predict: Predict, allowed: np.ndarray | None = None, /

@@ -68,7 +68,7 @@ class HistoryUpdate(NamedTuple):
         events: what happened.
         codes: of the keys of the states that were saved, [n, …].
         visited: codes of the keys of all queries, where counts are shared, [m, …].
-        actions: taken in these queries, int64 [m].
+        actions: taken in these queries, int32 [m], or float32 [m, ...].
     """
 
     actor: int
@@ -204,7 +204,7 @@ class HistoryService:
         """Count the queries of an actor, and add the states that it saved."""
         if self._uncertainty is not None:
             keys = self._codec.decode(update.visited)
-            for key, action in zip(keys, update.actions.tolist(), strict=True):
+            for key, action in zip(keys, _each(update.actions), strict=True):
                 self._uncertainty.observe(key, action)
         codes = iter(update.codes)
         for event in update.events:
@@ -281,3 +281,8 @@ class HistoryService:
             lineage.begin(None, actor)
         elif lineage.knows(actor):
             lineage.stepped(event.actions, event.screen_score, actor)
+
+
+def _each(actions: np.ndarray) -> list[Any]:
+    """Return actions one by one: numbers, or vectors where they are real-valued."""
+    return actions.tolist() if actions.ndim == 1 and actions.dtype.kind == "i" else list(actions)

@@ -64,7 +64,8 @@ class LearnResult(NamedTuple):
 
     Attributes:
         losses: one a step; fewer than asked for if the replay had too few rows.
-        values: action values [M, A] of the observation, None if none was given.
+        values: action values [M, A] of the observation, or a policy's [2, D]; None if there was
+            none.
         lost: whether nothing was done, because the learner does not have the steps before.
         pid: number of the process.
         published: bytes of the parameters.
@@ -94,7 +95,7 @@ class LearnerWorker:
         self._batch = settings.replay.learning_batch
         self._learn_and_look = build.learn_and_look
         self._learner = initial_learner(build.agent, build.randomness)
-        self._read = read_by_predict(build.agent, self._learner, build.space)
+        self._read = read_by_predict(build.agent, self._learner, build.space, build.actions)
         self._replay = replay
         self._randomness = build.randomness
         self._steps = 0
@@ -243,7 +244,8 @@ class LearnerClient:
         self.unpublished += len(learned.losses)
         limiter.learned(len(learned.losses))
         if self._published is not None:
-            self.parameters = Parameters(self.parameters.version + 1, self._published)
+            version = self.parameters.version + 1
+            self.parameters = Parameters(version, self._published, self._taken)
             self.unpublished = 0
             pause = max(_BROADCAST_SECONDS, learned.published / _BROADCAST_BANDWIDTH)
             self._next_broadcast = self._clock() + pause

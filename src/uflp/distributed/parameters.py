@@ -11,7 +11,7 @@ from ray.exceptions import RayError
 
 from uflp import spaces
 from uflp.agents.compute import configure
-from uflp.training.agent_runner import initial_learner, predict
+from uflp.training.agent_runner import initial_learner, look, predict
 from uflp.training.build import Builder
 
 if TYPE_CHECKING:
@@ -26,12 +26,14 @@ class Parameters(NamedTuple):
 
     Attributes:
         version: number of the broadcast; 0 is the learner that every process can make itself.
+        steps: SGD steps behind them.
         source: reference to the arrays in Ray's object store, where they lie once a machine; None
             for version 0.
     """
 
     version: int = 0
     source: Any = None
+    steps: int = 0
 
     def arrays(self) -> Arrays | None:
         """Return the learner's arrays; None if they cannot be had any more."""
@@ -60,16 +62,31 @@ class RemoteValues:
         self._known_query: int | None = None
         self._known_values = np.empty(0)
 
-    def predict(self, observations: np.ndarray) -> np.ndarray:
-        """Return action values of every ensemble member, [M, B, A]."""
+    def predict(self, observations: np.ndarray, actions: np.ndarray | None = None) -> np.ndarray:
+        """Return action values of every ensemble member, [M, B, A], or [M, B, K] of K actions."""
         self._refresh()
-        return predict(self._build.agent, self._learner, observations, self._dtype)
+        return predict(self._build.agent, self._learner, observations, self._dtype, actions)
+
+    def policy(self, observations: np.ndarray) -> np.ndarray:
+        """Return the means and log deviations of real-valued actions, [2, B, D]."""
+        self._refresh()
+        return look(self._build.agent, self._learner, observations, self._dtype)
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether the agent is another than the one it was at the beginning."""
+        return self.parameters.steps > 0
 
     def values(self, observation: Any, query: int) -> np.ndarray:
-        """Return action values by every ensemble member, [M, A], of what is seen at a query."""
+        """Return action values by every ensemble member, [M, A], of what is seen at a query.
+
+        Where actions are real-valued, return the policy's means and log deviations, [2, D].
+        """
         if self._known_query == query:
             return self._known_values
-        return self.predict(np.asarray(observation)[None])[:, 0]
+        self._refresh()
+        seen = np.asarray(observation)[None]
+        return look(self._build.agent, self._learner, seen, self._dtype)[:, 0]
 
     def know(self, values: np.ndarray, query: int) -> None:
         """Take values that were computed elsewhere.
@@ -100,8 +117,10 @@ class RemoteValues:
         self._version = self.parameters.version
 
 
-def read_by_predict(agent: Agent, learner: Any, space: gymnasium.Space) -> list[bool]:
-    """Return for each of a learner's arrays whether action values depend on it.
+def read_by_predict(
+    agent: Agent, learner: Any, space: gymnasium.Space, actions: spaces.Actions
+) -> list[bool]:
+    """Return for each of a learner's arrays whether action values or the policy depend on it.
 
     They do not depend on the optimiser or on the target network. Where observations are not
     numbered, these are most of a learner.
@@ -110,9 +129,18 @@ def read_by_predict(agent: Agent, learner: Any, space: gymnasium.Space) -> list[
     from jax.interpreters.partial_eval import dce_jaxpr
 
     shape, dtype = spaces.layout(space)
-    traced = jax.make_jaxpr(agent.predict)(learner, np.zeros((1, *shape), dtype)).jaxpr
-    _, used = dce_jaxpr(traced, [True] * len(traced.outvars))
-    return list(used[: len(jax.tree.leaves(learner))])
+    count = len(jax.tree.leaves(learner))
+    inputs = [np.zeros((1, *shape), dtype)]
+    read = [False] * count
+    for function in (agent.policy, agent.predict):
+        if function is None:
+            continue
+        more = function is agent.predict and isinstance(actions, spaces.RealActions)
+        pairs = [np.zeros((1, 1, *spaces.action_layout(actions)[0]), np.float32)] if more else []
+        traced = jax.make_jaxpr(function)(learner, *inputs, *pairs).jaxpr
+        _, used = dce_jaxpr(traced, [True] * len(traced.outvars))
+        read = [before or now for before, now in zip(read, used[:count], strict=True)]
+    return read
 
 
 def published(learner: Any, read: list[bool]) -> Arrays:

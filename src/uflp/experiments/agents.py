@@ -19,12 +19,15 @@ class NamedAgent(NamedTuple):
         exploration: how uncertainty enters what it does.
         summary: one line for `uflp list`.
         values: settings that come with the agent, in whichever preset.
+        uncertainty: the one that it goes by unless another is named; None leaves it to the preset
+            and to whether it has an ensemble.
     """
 
     learner: str
     exploration: Exploration
     summary: str
     values: Mapping[str, Any] = {}
+    uncertainty: str | None = None
 
 
 AGENTS = {
@@ -38,6 +41,13 @@ AGENTS = {
         "greedy",
         "random actions, no learning: what restarts do alone",
         {"replay_size": 1, "learning_batch": 1, "min_replay": None},
+    ),
+    "sac": NamedAgent("sac", "greedy", "soft actor-critic, for real-valued actions", {}, "counts"),
+    "sac-bonus": NamedAgent(
+        "sac", "bonus", "soft actor-critic that takes the best of K actions by Q + c·u"
+    ),
+    "sac-intrinsic": NamedAgent(
+        "sac", "intrinsic", "soft actor-critic that learns from r + c·u", {}, "counts"
     ),
     "pi": NamedAgent("pi", "greedy", "policy iteration on Monte Carlo returns"),
     "pi-bonus": NamedAgent("pi", "bonus", "policy iteration that acts on Q + c·u"),

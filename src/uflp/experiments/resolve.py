@@ -14,6 +14,8 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
+import gymnasium
+
 from uflp.agents import LEARNERS
 from uflp.experiments.agents import find_agent
 from uflp.experiments.presets import ANYTHING, Preset, find_preset
@@ -60,7 +62,7 @@ def resolve(
         overrides: values by key, taking the place of the preset's; strings are read as values.
     """
     chosen, simulator_class, named_by = _chosen(preset)
-    agent = agent or chosen.agent
+    agent = agent or _default_agent(chosen, simulator_class, named_by, overrides or {})
     named = find_agent(agent)
     if access not in ("local", "online"):
         raise UsageError(unknown("access", access, ("local", "online")))
@@ -80,7 +82,8 @@ def resolve(
     if uncertainty is None and needs in UNCERTAINTIES:
         uncertainty = needs
     elif uncertainty is None and (needs or named.exploration != "greedy"):
-        uncertainty = "ensemble-std" if ensemble else chosen.uncertainty
+        suggested = "ensemble-std" if ensemble else chosen.uncertainty
+        uncertainty = named.uncertainty or suggested
     if needs not in (None, "any", uncertainty):
         raise UsageError(f"the rule {rule_name} needs {needs} as uncertainty, not {uncertainty}")
     if uncertainty == "ensemble-std" and not ensemble:
@@ -160,6 +163,7 @@ _LARGEST = {
     "n_step": 1_000_000,
     "bins": 1_000_000,
     "hash_bits": 64,
+    "sampled_actions": 100_000,
     "frame_skip": 1_000_000,
     "replay_size": 10_000_000_000,
     "history_size": 10_000_000_000,
@@ -183,6 +187,20 @@ def _chosen(preset: str) -> tuple[Preset, Any, dict[str, Any]]:
     if found is ANYTHING:
         return found, *parse(preset)
     return found, SIMULATORS[found.simulator], {}
+
+
+def _default_agent(
+    chosen: Preset, simulator: Any, named_by: Mapping[str, Any], overrides: Mapping[str, Any]
+) -> str:
+    """Return the preset's agent; `sac` where actions turn out to be real-valued."""
+    if chosen is not ANYTHING:
+        return chosen.agent
+    values = {key: value for key, value in overrides.items() if key in _keys(simulator)}
+    settings = _make(simulator, {**chosen.values, **named_by, **_read({"": simulator}, values)})
+    made = settings.make(0)
+    real = isinstance(made.action_space, gymnasium.spaces.Box)
+    made.close()
+    return "sac" if real else chosen.agent
 
 
 def _renamed(overrides: Mapping[str, Any]) -> dict[str, Any]:

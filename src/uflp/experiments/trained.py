@@ -110,7 +110,7 @@ def best_score(folder: Path, *, trust: bool = False) -> BestScore:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{folder / BEST} is damaged: {error}") from error
     simulator = settings.simulator.make(settings.seed)
-    if len(actions) and actions.max() >= spaces.actions(simulator.action_space):
+    if len(actions) and actions.max() >= (spaces.count(simulator.action_space) or 0):
         raise UsageError(f"{folder / BEST} is damaged: there is no action {actions.max()}")
     stamp = (read_object(folder / CONFIG) or {}).get("simulator")
     if simulator.stamp != stamp:

@@ -1,6 +1,6 @@
 """The paper: the planner (the choice in Algorithm 2), the rollout (Algorithm 1), the history."""
 
-from uflp.planning.acting import Actor
+from uflp.planning.acting import Actor, PolicyActor
 from uflp.planning.demonstrations import DemonstrationRecorder, Demonstrations
 from uflp.planning.history import History, HistoryLike
 from uflp.planning.lineage import Lineage
@@ -22,6 +22,7 @@ __all__ = [
     "LocalPlanner",
     "Observer",
     "Observers",
+    "PolicyActor",
     "Rollout",
     "Rule",
     "SaveSchedule",

@@ -1,19 +1,32 @@
-"""How actions are chosen from action values: greedily, by chance, and with a bonus."""
+"""How actions are chosen: greedily or from a policy, by chance, and with a bonus."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from uflp import masks
 from uflp.randomness import Randomness
-from uflp.state import State, StateError, number, number_or_none
+from uflp.spaces import RealActions, read_action
+from uflp.state import State, StateError, Stateful, number, number_or_none
+from uflp.types import Action, RunError
 from uflp.uncertainty.base import Predict, Uncertainty
 
 Values = Callable[[Any, int], np.ndarray]
-"""Action values of what is seen at a query, by every ensemble member, [M, A]."""
+"""Action values of what is seen at a query, by every ensemble member, [M, A]; where actions are
+real-valued, the means and log deviations that they are drawn by, [2, D]."""
+
+
+class Acting(Stateful, Protocol):
+    """What chooses the actions of rollouts."""
+
+    def begin_rollout(self, rng: np.random.Generator) -> None:
+        """Begin a rollout."""
+
+    def act(self, observation: Any, key: Any, query: int, mask: np.ndarray | None = None) -> Action:
+        """Return an action for an observation, its uncertainty key and its mask."""
 
 
 class Actor:
@@ -94,3 +107,106 @@ class Actor:
     def _score(self, key: Any) -> np.ndarray:
         assert self._uncertainty is not None, "a bonus needs an uncertainty"
         return self._uncertainty.score(np.asarray(key)[None], self._predict)[0]
+
+
+class PolicyActor:
+    """Draws real-valued actions from a policy: the tanh of normal numbers, scaled to the bounds.
+
+    Before the agent has learned anything, actions are uniform. With a bonus, K actions are drawn,
+    and the one with the highest Q + c·u is taken (Eq. 4 of the paper with a sampled maximum).
+    """
+
+    def __init__(
+        self,
+        policy: Values,
+        predict: Predict,
+        uncertainty: Uncertainty | None,
+        randomness: Randomness,
+        *,
+        actions: RealActions,
+        has_learned: Callable[[], bool],
+        sampled_actions: int = 8,
+        epsilon: float = 0.0,
+        bonus_scale: float = 0.0,
+        repeat_probability: float = 0.0,
+    ):
+        """Make an actor.
+
+        Args:
+            policy: means and log deviations of one observation.
+            predict: values of actions of several observations.
+            uncertainty: what the bonus is made of.
+            randomness: of the run.
+            actions: what they are.
+            has_learned: whether the agent has learned anything yet.
+            sampled_actions: K.
+            epsilon: probability of a uniform action.
+            bonus_scale: c of the bonus c·u(s, a).
+            repeat_probability: probability that a uniform action is the last one once more.
+        """
+        self._policy = policy
+        self._predict = predict
+        self._uncertainty = uncertainty
+        self._randomness = randomness
+        self._actions = actions
+        self._has_learned = has_learned
+        self._sampled = sampled_actions
+        self._epsilon = epsilon
+        self._bonus_scale = bonus_scale
+        self._repeat_probability = repeat_probability
+        self._last: np.ndarray | None = None
+
+    def begin_rollout(self, rng: np.random.Generator) -> None:
+        """Forget the last uniform action."""
+        self._last = None
+
+    def act(
+        self, observation: Any, key: Any, query: int, mask: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return an action for an observation and its uncertainty key."""
+        rng = self._randomness.at("act", query)
+        by_chance = self._epsilon and rng.random() < self._epsilon
+        if by_chance or not self._has_learned():
+            return self._uniform(rng)
+        mean, log_std = self._policy(observation, query)
+        count = self._sampled if self._bonus_scale else 1
+        noise = rng.standard_normal((count, self._actions.size)).astype(np.float32)
+        units = np.tanh(mean + np.exp(log_std) * noise)
+        if not np.isfinite(units).all():
+            raise RunError(f"an action was not finite at query {query}: the agent has diverged")
+        drawn = self._actions.scaled(units)
+        return drawn[0] if count == 1 else drawn[self._best(observation, key, drawn)]
+
+    def _best(self, observation: Any, key: Any, drawn: np.ndarray) -> int:
+        """Return which of several actions has the highest Q + c·u."""
+        assert self._uncertainty is not None, "a bonus needs an uncertainty"
+        values = self._predict(np.asarray(observation)[None], drawn[None]).min(axis=0)[0]
+        bonus = self._uncertainty.score(np.asarray(key)[None], self._predict, drawn[None])[0]
+        return int((values + self._bonus_scale * bonus).argmax())
+
+    def _uniform(self, rng: np.random.Generator) -> np.ndarray:
+        again = self._repeat_probability and rng.random() < self._repeat_probability
+        if not again or self._last is None:
+            self._last = self._actions.draw(rng)
+        return self._last
+
+    def state(self) -> State:
+        """Return the last uniform action."""
+        return {"last": self._last}
+
+    def load(self, state: State) -> None:
+        """Take the last uniform action."""
+        last = state["last"]
+        found = None if last is None else read_action(last, self._actions)
+        assert not isinstance(found, int)
+        self._last = found
+
+
+def mean_action(distribution: np.ndarray, actions: RealActions) -> np.ndarray:
+    """Return the action at the mean of a policy.
+
+    Args:
+        distribution: means and log deviations, [2, D].
+        actions: what they are.
+    """
+    return actions.scaled(np.tanh(distribution[0]))

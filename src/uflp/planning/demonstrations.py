@@ -5,7 +5,7 @@ A file of them is an `.npz` of four arrays, which is read without executing anyt
     simulator  the stamp of the simulator that they were played in, a string
     seeds      of the reset that each episode began with, int64 [E]
     lengths    of the episodes, int64 [E]
-    actions    of all episodes end to end, int64 [sum of lengths]
+    actions    of all episodes end to end, int64 [sum of lengths], or float32 [sum of lengths, ...]
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from uflp.files import replacing
 from uflp.planning.planner import LocalPlanner
 from uflp.planning.rules.base import Start
 from uflp.simulators.base import Simulator
-from uflp.state import State
-from uflp.types import UsageError
+from uflp.state import State, StateError
+from uflp.types import Action, UsageError
 
 _COLUMNS = ("seeds", "lengths", "actions")
 
@@ -32,13 +32,13 @@ class Demonstrations:
     """Episodes by their seeds and actions: playing them again gives the same states."""
 
     def __init__(self) -> None:
-        self._episodes: list[tuple[int, list[int]]] = []
+        self._episodes: list[tuple[int, list[Action]]] = []
 
     def __len__(self) -> int:
         """Return how many episodes there are."""
         return len(self._episodes)
 
-    def add(self, seed: int, actions: list[int]) -> None:
+    def add(self, seed: int, actions: list[Action]) -> None:
         """Add an episode."""
         self._episodes.append((seed, actions))
 
@@ -46,23 +46,25 @@ class Demonstrations:
         """Return the seed of the reset that an episode began with."""
         return self._episodes[number][0]
 
-    def actions(self, number: int) -> list[int]:
+    def actions(self, number: int) -> list[Action]:
         """Return what was done in an episode."""
         return self._episodes[number][1]
 
     def state(self) -> State:
         """Return all episodes as arrays."""
         actions = [action for _, played in self._episodes for action in played]
+        real = bool(actions) and isinstance(actions[0], np.ndarray)
         return {
             "seeds": np.array([seed for seed, _ in self._episodes], np.int64),
             "lengths": np.array([len(played) for _, played in self._episodes], np.int64),
-            "actions": np.array(actions, np.int64),
+            "actions": np.array(actions, np.float32 if real else np.int64),
         }
 
     def load(self, state: State) -> None:
         """Take such arrays."""
         seeds, lengths, actions = (state[name] for name in _COLUMNS)
-        for column in (seeds, lengths, actions):
+        real = actions.dtype == np.float32 and actions.ndim > 0
+        for column in (seeds, lengths) if real else (seeds, lengths, actions):
             if column.ndim != 1 or column.dtype.kind not in "iu" or (column < 0).any():
                 raise ValueError("seeds, lengths and actions are rows of whole numbers")
         if len(seeds) != len(lengths) or lengths.sum() != len(actions) or not lengths.all():
@@ -70,7 +72,8 @@ class Demonstrations:
         # What is behind the last episode is empty.
         parts = np.split(actions, np.cumsum(lengths))[:-1]
         self._episodes = [
-            (int(seed), part.tolist()) for seed, part in zip(seeds, parts, strict=True)
+            (int(seed), list(part) if real else part.tolist())
+            for seed, part in zip(seeds, parts, strict=True)
         ]
 
     def read(self, path: Path, simulator: Simulator) -> None:
@@ -91,9 +94,13 @@ class Demonstrations:
             raise UsageError(
                 f"{path} holds demonstrations in {stamp!r}, and this is {simulator.stamp!r}"
             )
-        largest = max(max(actions) for _, actions in self._episodes)
-        if largest >= spaces.actions(simulator.action_space):
-            raise UsageError(f"{path} has an action {largest}, and there is none here")
+        known = spaces.actions(simulator.action_space)
+        try:
+            for _, played in self._episodes:
+                for action in played:
+                    spaces.read_action(action, known)
+        except StateError as error:
+            raise UsageError(f"{path} has an action that is none here: {error}") from error
 
     def write(self, path: Path, stamp: str) -> None:
         """Write a file, in one piece, of episodes played in a simulator with this stamp."""
@@ -146,7 +153,7 @@ class DemonstrationRecorder(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.demonstrations = Demonstrations()
         self._simulator = simulator
         self._seed: int | None = None
-        self._actions: list[int] = []
+        self._actions: list[Action] = []
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -161,7 +168,8 @@ class DemonstrationRecorder(gymnasium.Wrapper[Any, Any, Any, Any]):
         result = super().step(action)
         if not self._actions and self._seed is not None:
             self.demonstrations.add(self._seed, self._actions)
-        self._actions.append(int(action))
+        real = isinstance(self.action_space, gymnasium.spaces.Box)
+        self._actions.append(np.array(action, np.float32) if real else int(action))
         return result
 
     @property

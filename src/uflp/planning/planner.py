@@ -16,7 +16,7 @@ from uflp.planning.history import HistoryLike
 from uflp.planning.observers import Observers
 from uflp.planning.rules.base import Rule, Start
 from uflp.state import State, StateError, Stateful, array, number, number_or_none, whole_numbers
-from uflp.types import RunError, Snapshot, Transition
+from uflp.types import Action, RunError, Snapshot, Transition
 from uflp.uncertainty.base import Predict, Uncertainty
 
 
@@ -134,7 +134,7 @@ class LocalPlanner:
         if self.history is not None:
             self._schedule.began(observation, self.key)
 
-    def visited(self, action: int) -> float:
+    def visited(self, action: Action) -> float:
         """Count the query (s, a) in the present state.
 
         Returns:
@@ -268,10 +268,13 @@ class LocalPlanner:
         if self.rule is not None and self.history is not None and entry >= self.history.oldest:
             self.rule.left(entry, transition)
 
-    def _uncertainty_of(self, action: int) -> float:
+    def _uncertainty_of(self, action: Action) -> float:
         """Return u(s, a), or u(s) where the uncertainty does not tell actions apart."""
         assert self.uncertainty is not None and self._predict is not None
-        score = self.uncertainty.score(np.asarray(self.key)[None], self._predict)[0]
+        keys = np.asarray(self.key)[None]
+        if isinstance(action, np.ndarray) and self.uncertainty.knows_actions:
+            return float(self.uncertainty.score(keys, self._predict, action[None, None])[0, 0])
+        score = self.uncertainty.score(keys, self._predict)[0]
         return float(score[action] if score.ndim else score)
 
 
@@ -394,5 +397,5 @@ def _no_key(observation: Any) -> int:
     return 0
 
 
-def _ignore(key: Any, action: int) -> None:
+def _ignore(key: Any, action: Action) -> None:
     pass

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from uflp import spaces
-from uflp.planning.acting import Actor
+from uflp.planning.acting import Acting
 from uflp.planning.observers import Observers
 from uflp.planning.planner import LocalPlanner
 from uflp.planning.rules.base import Start
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
-from uflp.state import State, StateError, flag, number, real, whole_numbers
-from uflp.types import RunError, Snapshot, Transition
+from uflp.state import State, StateError, flag, number, real
+from uflp.types import Action, RunError, Snapshot, Transition
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class Rollout:
     def __init__(
         self,
         simulator: Simulator,
-        actor: Actor,
+        actor: Acting,
         planner: LocalPlanner,
         randomness: Randomness,
         observers: Observers | None = None,
@@ -72,7 +72,8 @@ class Rollout:
         self._planner = planner
         self._randomness = randomness
         self._observers = observers or Observers()
-        self._given: deque[int] = deque()  # Actions that are not left to the agent: a0, a script.
+        # Actions that are not left to the agent: a0, a script.
+        self._given: deque[Action] = deque()
 
     def begin(self, start: Start) -> None:
         """Go to s0, and add it to the history. If the simulator fails, the rollout is over."""
@@ -117,7 +118,9 @@ class Rollout:
             action = self._given.popleft()
         else:
             action = self._actor.act(observation, planner.key, self.queries, simulator.mask)
-        result = self._ask(lambda: simulator.step(action))
+        # A simulator may write into the vector that it is given.
+        taken = action if isinstance(action, int) else action.copy()
+        result = self._ask(lambda: simulator.step(taken))
         next_observation, reward, terminated, stopped, _ = result
         intrinsic = planner.visited(action)
         # Reaching a limit ends the rollout, not the task: values bootstrap through.
@@ -174,8 +177,10 @@ class Rollout:
         # Version 0.1.0 kept a0 alone.
         first = [] if state.get("action") is None else [state["action"]]
         actions = spaces.actions(self._simulator.action_space)
-        given = {"given": np.array(state.get("given", first), np.int64)}
-        self._given = deque(whole_numbers(given, "given", most=actions - 1))
+        given = state.get("given", first)
+        if not isinstance(given, list | np.ndarray):
+            raise StateError(f"given is a {type(given).__name__}, not a list of actions")
+        self._given = deque(spaces.read_action(action, actions) for action in given)
         self.rollouts = number(state, "rollouts")
         self.restarts = number(state, "restarts")
         if not self.over:

@@ -9,15 +9,21 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from uflp.state import State, Stateful
-from uflp.types import Transition
+from uflp.state import State, StateError, Stateful
+from uflp.types import Action, Transition
 
 Value = Callable[[Any, np.ndarray | None], float]
 """Of a state, by its observation and mask."""
 
 
 class RowStore(Protocol):
-    """A replay, seen from here."""
+    """A replay, seen from here.
+
+    Attributes:
+        row: the layout of a row, with the columns of a `Batch`.
+    """
+
+    row: np.dtype
 
     def keep(self, observation: Any, after: Any) -> Any:
         """Return what to call an observation by, given the one before it in the rollout."""
@@ -25,7 +31,7 @@ class RowStore(Protocol):
     def add(
         self,
         observation: Any,
-        action: int,
+        action: Action,
         reward: float,
         discount: float,
         following: Any,
@@ -90,7 +96,7 @@ class NStep:
         self._steps = steps
         self._clip = math.inf if clip is None else clip
         self._now: Any = None
-        self._window: deque[tuple[Any, int, float, float]] = deque()
+        self._window: deque[tuple[Any, Action, float, float]] = deque()
 
     def add(self, transition: Transition) -> None:
         """Add the row that this transition completes, and at a rollout's end all that are left."""
@@ -136,9 +142,19 @@ class NStep:
         now, window = state["now"], state["window"]
         self._now = None if now is None else self._replay.named(now)
         self._window = deque(
-            (self._replay.named(name), action, reward, intrinsic)
+            (self._replay.named(name), self._checked(action), reward, intrinsic)
             for name, action, reward, intrinsic in window
         )
+
+    def _checked(self, action: Any) -> Action:
+        """Return an action that waits, if it fits the rows of real-valued ones."""
+        column = self._replay.row["action"]
+        if column.kind != "V" and column.shape == () and column.kind != "f":
+            return action
+        fits = isinstance(action, np.ndarray) and action.dtype == column.base
+        if not fits or action.shape != column.shape or not np.isfinite(action).all():
+            raise StateError("an action that waits for its row is not one of this simulator")
+        return action
 
 
 class MonteCarlo:

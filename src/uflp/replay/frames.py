@@ -11,9 +11,9 @@ import gymnasium
 import numpy as np
 
 from uflp.replay.transitions import Replay, drawn, layout_of_row
-from uflp.spaces import Frames, channel_axis
+from uflp.spaces import Actions, Frames, channel_axis
 from uflp.state import Block, Rows, State, StateError, spans, whole_numbers
-from uflp.types import UsageError
+from uflp.types import Action, UsageError
 
 _LEVEL = 1
 _LARGE = 4096
@@ -101,7 +101,7 @@ class FrameReplay:
     def add(
         self,
         observation: Stack,
-        action: int,
+        action: Action,
         reward: float,
         discount: float,
         following: Stack,
@@ -261,11 +261,12 @@ def replay_of(
     masked: int = 0,
     newest: int = 0,
     dictionary: bytes = b"",
+    actions: Actions = 1,
 ) -> Replay | FrameReplay:
-    """Make an empty replay that suits the observations; see `FrameReplay` for the arguments."""
+    """Make an empty replay that suits observations and actions; see `FrameReplay`, `Replay`."""
     if has_frames(space):
         return FrameReplay(space, capacity, masked, newest, dictionary)
-    return Replay(space, capacity, masked, newest)
+    return Replay(space, capacity, masked, newest, actions)
 
 
 def has_frames(space: gymnasium.Space) -> bool:

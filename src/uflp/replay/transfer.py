@@ -17,6 +17,8 @@ from uflp.replay.frames import (
     squeezed,
 )
 from uflp.replay.transitions import Replay, Whole, layout_of_row
+from uflp.spaces import Actions
+from uflp.types import Action
 
 _LEVEL = 1
 
@@ -43,15 +45,15 @@ class Parcel(NamedTuple):
 class Outbox(Whole):
     """Takes the place of a `Replay` where that is elsewhere."""
 
-    def __init__(self, space: gymnasium.Space, masked: int):
-        self.row = layout_of_row(space, masked)
+    def __init__(self, space: gymnasium.Space, masked: int, actions: Actions = 1):
+        self.row = layout_of_row(space, masked, actions)
         self._masked = masked > 0
         self._rows: list[tuple[Any, ...]] = []
 
     def add(
         self,
         observation: Any,
-        action: int,
+        action: Action,
         reward: float,
         discount: float,
         following: Any,
@@ -94,7 +96,7 @@ class FrameOutbox:
         self._shape = frames_of(space)
         self._layout = naming_row(self._shape[0], masked)
         self._dictionary = dictionary
-        self._rows: list[tuple[Squeezed, int, float, float, Squeezed, Any]] = []
+        self._rows: list[tuple[Squeezed, Action, float, float, Squeezed, Any]] = []
 
     def keep(self, observation: np.ndarray, after: Squeezed | None) -> Squeezed:
         """Compress what is new of an observation, given the one a query before it."""
@@ -109,7 +111,7 @@ class FrameOutbox:
     def add(
         self,
         observation: Squeezed,
-        action: int,
+        action: Action,
         reward: float,
         discount: float,
         following: Squeezed,
@@ -151,11 +153,13 @@ class FrameOutbox:
         return squeezed(frame, self._dictionary)
 
 
-def make_outbox(space: gymnasium.Space, masked: int, dictionary: bytes) -> Outbox | FrameOutbox:
-    """Return the outbox for the replay that suits the observations; see `FrameReplay`."""
+def make_outbox(
+    space: gymnasium.Space, masked: int, dictionary: bytes, actions: Actions = 1
+) -> Outbox | FrameOutbox:
+    """Return the outbox for the replay that suits observations and actions; see `FrameReplay`."""
     if has_frames(space):
         return FrameOutbox(space, masked, dictionary)
-    return Outbox(space, masked)
+    return Outbox(space, masked, actions)
 
 
 def unpack(parcel: Parcel, replay: Replay | FrameReplay) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from uflp.spaces import layout
+from uflp.spaces import Actions, action_layout, layout
 from uflp.state import Block, Rows, State, StateError, spans
-from uflp.types import Batch, UsageError
+from uflp.types import Action, Batch, UsageError
 
 _WORD = 4  # bytes
 
@@ -42,7 +42,14 @@ class Replay(Whole):
         added: rows so far, also those that were overwritten.
     """
 
-    def __init__(self, space: gymnasium.Space, capacity: int, masked: int = 0, newest: int = 0):
+    def __init__(
+        self,
+        space: gymnasium.Space,
+        capacity: int,
+        masked: int = 0,
+        newest: int = 0,
+        actions: Actions = 1,
+    ):
         """Make an empty replay for one observation space.
 
         Args:
@@ -50,10 +57,11 @@ class Replay(Whole):
             capacity: rows; the oldest is overwritten when all are in use.
             masked: A, the actions that a mask speaks of; 0 keeps no masks.
             newest: rows of each sample that are the newest.
+            actions: how many there are, or what they are where they are real-valued.
         """
         if capacity < 1:
             raise UsageError(f"a replay needs room for at least 1 row, not {capacity}")
-        self.row = layout_of_row(space, masked)
+        self.row = layout_of_row(space, masked, actions)
         self._masked = masked > 0
         self._newest = newest
         self._rows = np.zeros(capacity, self.row)
@@ -66,7 +74,7 @@ class Replay(Whole):
     def add(
         self,
         observation: Any,
-        action: int,
+        action: Action,
         reward: float,
         discount: float,
         next_observation: Any,
@@ -133,15 +141,17 @@ def drawn(uniforms: np.ndarray, added: int, capacity: int, newest: int) -> np.nd
     return places
 
 
-def layout_of_row(space: gymnasium.Space, masked: int = 0) -> np.dtype:
+def layout_of_row(space: gymnasium.Space, masked: int = 0, actions: Actions = 1) -> np.dtype:
     """Return the columns of a `Batch` of observations of a space, each beginning at a word.
 
     Args:
         space: of the observations.
         masked: A, the actions that a mask speaks of; 0 has no column of masks.
+        actions: how many there are, or what they are where they are real-valued.
     """
     shape, dtype = layout(space)
-    kinds = [(dtype, shape), (np.int32, ()), (np.float32, ()), (np.float32, ()), (dtype, shape)]
+    acted, action = action_layout(actions)
+    kinds = [(dtype, shape), (action, acted), (np.float32, ()), (np.float32, ()), (dtype, shape)]
     kinds += [(np.uint8, (masked,))] if masked else []
     formats = [np.dtype(kind) for kind in kinds]
     ends = np.cumsum([-(-kind.itemsize // _WORD) * _WORD for kind in formats]).tolist()

@@ -10,13 +10,15 @@ import numpy as np
 from uflp import masks, spaces, state_file
 from uflp.networks.parameters import loaded_tree
 from uflp.planning import DemonstrationRecorder
+from uflp.planning.acting import mean_action
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
+from uflp.spaces import RealActions
 from uflp.state import State
-from uflp.training.agent_runner import predict
+from uflp.training.agent_runner import look
 from uflp.training.evaluation import Evaluation, Watch, evaluate
 from uflp.training.settings import RunSettings
-from uflp.types import UsageError, at_least_1
+from uflp.types import Action, UsageError, at_least_1
 
 _MOST_EPISODES = 10_000_000
 
@@ -24,6 +26,7 @@ _MOST_EPISODES = 10_000_000
 class Policy:
     """Acts greedily on the mean of the ensemble's action values, without bonus or chance.
 
+    Where actions are real-valued, it takes the mean action of the policy that was learned.
     An agent that does not learn has no such values, and acts by chance alone.
 
     Attributes:
@@ -43,26 +46,38 @@ class Policy:
         self.observation_space: Any = simulator.observation_space
         self.action_space: Any = simulator.action_space
         self._shape, self._dtype = spaces.layout(self.observation_space)
-        self._agent = settings.learner.make(self.observation_space, int(self.action_space.n))
+        self._actions = spaces.actions(self.action_space)
+        self._agent = settings.learner.make(self.observation_space, self._actions)
         like = self._agent.init(jax.random.key(0))
         self._learner = loaded_tree(state["learner"], like)
         self._chance = np.random.default_rng(settings.seed)
 
     def values(self, observation: Any) -> np.ndarray:
-        """Return the value of each action in a state, float32 [A]."""
+        """Return the value of each action in a state, float32 [A], where actions are numbered."""
+        if not isinstance(self._actions, int):
+            raise UsageError("real-valued actions have no table of values: ask `act` for the best")
+        return self._look(observation).mean(axis=0)
+
+    def _look(self, observation: Any) -> np.ndarray:
+        """Return what a state is acted in by, [M, A] or [2, D]."""
         if np.shape(observation) != self._shape:
             raise UsageError(
                 f"an observation has shape {self._shape} here, not {np.shape(observation)}"
             )
-        return self._predict(np.asarray(observation)[None]).mean(axis=0)[0]
+        seen = np.asarray(observation)[None]
+        return look(self._agent, self._learner, seen, self._dtype)[:, 0]
 
-    def act(self, observation: Any, mask: Any = None) -> int:
+    def act(self, observation: Any, mask: Any = None) -> Action:
         """Return the best action in a state, or any for an agent that does not learn.
 
         Args:
             observation: of the state.
             mask: which actions it allows, as in `info["action_mask"]`; None allows all.
         """
+        if isinstance(self._actions, RealActions):
+            if mask is not None:
+                raise UsageError("a mask is of numbered actions, and these are real-valued")
+            return self._act(observation, None, self._chance)
         values = self.values(observation)
         if mask is not None:
             if np.shape(mask) != values.shape or not np.any(mask):
@@ -100,16 +115,17 @@ class Policy:
         simulator = simulator or self.simulator()
         return evaluate(simulator, self._act, episodes, rng, watch, limit)
 
-    def _act(self, observation: Any, mask: np.ndarray | None, rng: np.random.Generator) -> int:
+    def _act(self, observation: Any, mask: np.ndarray | None, rng: np.random.Generator) -> Action:
+        if isinstance(self._actions, RealActions):
+            if self._agent.target == "none":
+                return self._actions.draw(rng)
+            return mean_action(self._look(observation), self._actions)
         return self._choose(self.values(observation), mask, rng)
 
     def _choose(self, values: np.ndarray, mask: np.ndarray | None, rng: np.random.Generator) -> int:
         if self._agent.target == "none":
             return masks.draw(rng, len(values), mask)
         return int(masks.only(values, mask).argmax())
-
-    def _predict(self, observations: np.ndarray) -> np.ndarray:
-        return predict(self._agent, self._learner, observations, self._dtype)
 
 
 def write_policy(path: Path, identity: str, queries: int, learner: State) -> None:

@@ -136,7 +136,7 @@ class Simulator(gymnasium.Env[Any, Any]):
     @property
     def mask_size(self) -> int:
         """A, the actions that masks speak of; 0 where there are no masks."""
-        return spaces.actions(self.action_space) if self.masked else 0
+        return (spaces.count(self.action_space) or 0) if self.masked else 0
 
     def place(self, observation: Any) -> Any:
         """Return what `projection` takes of the present state, whose observation is given."""

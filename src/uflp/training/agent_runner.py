@@ -12,16 +12,18 @@ import numpy as np
 from uflp.networks.parameters import loaded_tree, saved_tree
 from uflp.randomness import Randomness
 from uflp.replay import FrameReplay, Replay
+from uflp.spaces import Actions
 from uflp.state import State, StateError, finite, number, number_or_none
 
 if TYPE_CHECKING:
     from uflp.agents.base import Agent
 
 LearnAndLook = Callable[[Any, np.ndarray, np.ndarray], tuple[Any, float, np.ndarray]]
-"""From a learner's state, a sample and an observation to the new state, the loss, and the values of
-the observation by every ensemble member, [M, A]."""
+"""From a learner's state, a sample and an observation to the new state, the loss, and what the
+observation is acted in by: values of every ensemble member, [M, A], or a policy's means and log
+deviations, [2, D]."""
 
-_COMPILED: dict[tuple[Any, str, int, np.dtype], tuple[Any, LearnAndLook]] = {}
+_COMPILED: dict[tuple[Any, str, Actions, np.dtype], tuple[Any, LearnAndLook]] = {}
 
 
 class AgentRunner:
@@ -66,15 +68,27 @@ class AgentRunner:
         self._looked_at: int | None = None
         self._next_values = np.empty(0)
 
-    def predict(self, observations: np.ndarray) -> np.ndarray:
-        """Return action values of every ensemble member, [M, B, A]."""
-        return predict(self.agent, self.learner, observations, self._dtype)
+    def predict(self, observations: np.ndarray, actions: np.ndarray | None = None) -> np.ndarray:
+        """Return action values of every ensemble member, [M, B, A], or [M, B, K] of K actions."""
+        return predict(self.agent, self.learner, observations, self._dtype, actions)
+
+    def policy(self, observations: np.ndarray) -> np.ndarray:
+        """Return the means and log deviations of real-valued actions, [2, B, D]."""
+        return look(self.agent, self.learner, observations, self._dtype)
 
     def values(self, observation: Any, query: int) -> np.ndarray:
-        """Return action values by every ensemble member, [M, A], of what is seen at a query."""
+        """Return action values by every ensemble member, [M, A], of what is seen at a query.
+
+        Where actions are real-valued, return the policy's means and log deviations, [2, D].
+        """
         if self._looked_at == query:
             return self._next_values
-        return self.predict(np.asarray(observation)[None])[:, 0]
+        return look(self.agent, self.learner, np.asarray(observation)[None], self._dtype)[:, 0]
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether the agent is another than the one it was at the beginning."""
+        return self.steps > 0
 
     def forget(self) -> None:
         """Forget the values of a state that is never acted in, since its rollout is dropped."""
@@ -118,7 +132,8 @@ class AgentRunner:
         self._next_values = state["next_values"]
         if self._looked_at is not None:
             values = finite(np.asarray(self._next_values), "next_values")
-            if values.ndim != 2 or len(values) != self.agent.members:
+            rows = self.agent.members if self.agent.policy is None else 2
+            if values.ndim != 2 or len(values) != rows:
                 raise StateError("next_values is of another ensemble")
 
 
@@ -130,7 +145,7 @@ def initial_learner(agent: Agent, randomness: Randomness) -> Any:
 
 
 def compiled(
-    learner: Any, space: gymnasium.Space, actions: int, row: np.dtype
+    learner: Any, space: gymnasium.Space, actions: Actions, row: np.dtype
 ) -> tuple[Agent, LearnAndLook]:
     """Make an agent, and one function for its update and the values of one observation after it.
 
@@ -139,7 +154,7 @@ def compiled(
     Args:
         learner: settings of the agent.
         space: of observations.
-        actions: how many there are.
+        actions: how many there are, or what they are where they are real-valued.
         row: layout of a replay's row.
     """
     import jax
@@ -151,11 +166,13 @@ def compiled(
     if key not in _COMPILED:
         _COMPILED.clear()
         agent = learner.make(space, actions)
+        seen_by = agent.policy or agent.predict
+        width = actions if isinstance(actions, int) else actions.size
 
         @partial(jax.jit, donate_argnums=0)
         def on_device(state: Any, sample: Any, observation: Any) -> tuple[Any, Any]:
             state, loss = agent.update(state, unpack(sample, row))
-            values = agent.predict(state, observation[None])[:, 0]
+            values = seen_by(state, observation[None])[:, 0]
             # One array: to fetch one costs more than what is in it.
             return state, jnp.append(values.ravel(), loss)
 
@@ -164,18 +181,46 @@ def compiled(
         ) -> tuple[Any, float, np.ndarray]:
             state, told = on_device(state, sample, observation)
             told = np.asarray(told)
-            return state, told[-1].item(), told[:-1].reshape(-1, actions)
+            return state, told[-1].item(), told[:-1].reshape(-1, width)
 
         _COMPILED[key] = agent, learn_and_look
     return _COMPILED[key]
 
 
-def predict(agent: Agent, learner: Any, observations: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def predict(
+    agent: Agent,
+    learner: Any,
+    observations: np.ndarray,
+    dtype: np.dtype,
+    actions: np.ndarray | None = None,
+) -> np.ndarray:
     """Return action values of every ensemble member, [M, B, A].
 
     Batches are filled up to a power of two, so that few shapes are ever compiled.
+
+    Args:
+        agent: whose values.
+        learner: its state.
+        observations: [B, ...].
+        dtype: of observations.
+        actions: real-valued ones, K of each state, [B, K, ...]; then the values are [M, B, K].
     """
-    size = len(observations)
-    batch = np.zeros((1 << (size - 1).bit_length(), *observations.shape[1:]), dtype)
-    batch[:size] = observations
-    return np.asarray(agent.predict(learner, batch))[:, :size]
+    inputs = [_filled(observations, dtype)]
+    if actions is not None:
+        inputs.append(_filled(actions, np.dtype(np.float32)))
+    return np.asarray(agent.predict(learner, *inputs))[:, : len(observations)]
+
+
+def look(agent: Agent, learner: Any, observations: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return what observations are acted in by: action values, or a policy's distribution."""
+    if agent.policy is None:
+        return predict(agent, learner, observations, dtype)
+    found = agent.policy(learner, _filled(observations, dtype))
+    return np.asarray(found)[:, : len(observations)]
+
+
+def _filled(rows: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    size = len(rows)
+    batch = np.zeros((1 << (size - 1).bit_length(), *rows.shape[1:]), dtype)
+    batch[:size] = rows
+    return batch

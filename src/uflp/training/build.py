@@ -11,9 +11,11 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import gymnasium
 import numpy as np
 
 from uflp import masks, spaces
+from uflp.agents import LEARNERS
 from uflp.planning import (
     Actor,
     EveryKth,
@@ -22,6 +24,7 @@ from uflp.planning import (
     LocalPlanner,
     Observer,
     Observers,
+    PolicyActor,
     Rollout,
     Rule,
     Sources,
@@ -29,6 +32,7 @@ from uflp.planning import (
 from uflp.planning.history import history_of
 from uflp.planning.observers import OnFailure
 from uflp.randomness import Randomness
+from uflp.registry import Registry
 from uflp.replay import (
     Accumulator,
     FrameReplay,
@@ -46,11 +50,11 @@ from uflp.simulators.base import Simulator
 from uflp.simulators.guard import guard
 from uflp.training.agent_runner import AgentRunner, LearnAndLook, compiled
 from uflp.training.counters import Counters, FiniteCheck
-from uflp.training.evaluation import Evaluator, greedy, uniform
+from uflp.training.evaluation import Evaluator, at_the_mean, greedy, uniform
 from uflp.training.exploration_log import ExplorationObserver
 from uflp.training.settings import RunSettings
 from uflp.types import Transition, UsageError
-from uflp.uncertainty import Uncertainty
+from uflp.uncertainty import UNCERTAINTIES, Uncertainty
 from uflp.uncertainty.base import Predict
 
 if TYPE_CHECKING:
@@ -60,11 +64,21 @@ if TYPE_CHECKING:
 class ActionValues(Protocol):
     """The action values of a run's agent, which may learn in another process."""
 
-    def predict(self, observations: np.ndarray) -> np.ndarray:
-        """Return action values of every ensemble member, [M, B, A]."""
+    def predict(self, observations: np.ndarray, actions: np.ndarray | None = None) -> np.ndarray:
+        """Return action values of every ensemble member, [M, B, A], or [M, B, K] of K actions."""
+
+    def policy(self, observations: np.ndarray) -> np.ndarray:
+        """Return the means and log deviations of real-valued actions, [2, B, D]."""
 
     def values(self, observation: Any, query: int) -> np.ndarray:
-        """Return action values by every ensemble member, [M, A], of what is seen at a query."""
+        """Return action values by every ensemble member, [M, A], of what is seen at a query.
+
+        Where actions are real-valued, return the policy's means and log deviations, [2, D].
+        """
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether the agent is another than the one it was at the beginning."""
 
     def forget(self) -> None:
         """Forget the values of a state that is never acted in, since its rollout is dropped."""
@@ -110,7 +124,7 @@ class Builder:
         randomness: of the run.
         simulator: to train in.
         space: of its observations.
-        actions: A, how many actions it has.
+        actions: A, how many actions it has, or what they are where they are real-valued.
     """
 
     def __init__(self, settings: RunSettings):
@@ -120,6 +134,14 @@ class Builder:
         self.simulator: Simulator = guard(settings.simulator.make(settings.seed), timeout)
         self.space = self.simulator.observation_space
         self.actions = spaces.actions(self.simulator.action_space)
+        require_fit(LEARNERS, settings.agent, settings.learner, self.simulator.action_space)
+        if settings.uncertainty is not None:
+            require_fit(
+                UNCERTAINTIES,
+                settings.uncertainty_name or "",
+                settings.uncertainty,
+                self.simulator.action_space,
+            )
 
     @property
     def agent(self) -> Agent:
@@ -151,6 +173,7 @@ class Builder:
             masked=self.simulator.mask_size,
             newest=settings.recent_rows,
             dictionary=dictionary,
+            actions=self.actions,
         )
 
     def agent_runner(self, replay: Replay | FrameReplay) -> AgentRunner:
@@ -164,14 +187,19 @@ class Builder:
             dtype=spaces.layout(self.space)[1],
         )
 
-    def evaluator(self, predict: Predict, simulator: Simulator) -> Evaluator:
+    def evaluator(self, values: ActionValues, simulator: Simulator) -> Evaluator:
         """Build the evaluator of the greedy policy; an agent that does not learn acts at random.
 
         Args:
-            predict: action values of several observations.
+            values: what the agent acts by.
             simulator: to play in; nothing else uses it.
         """
-        policy = greedy(predict) if self.learns else uniform(self.actions)
+        if not self.learns:
+            policy = uniform(self.actions)
+        elif isinstance(self.actions, int):
+            policy = greedy(values.predict)
+        else:
+            policy = at_the_mean(values.policy, self.actions)
         guard(simulator, self.settings.planning.call_timeout)
         return Evaluator(simulator, policy, self.settings.evaluation, self.randomness)
 
@@ -183,10 +211,12 @@ class Builder:
         seed = self.randomness.integer("uncertainty")
         made: Uncertainty = settings.uncertainty.make(self.space, self.actions, seed)
         if settings.exploration == "bonus" and not made.knows_actions:
+            numbered = isinstance(self.actions, int)
             raise UsageError(
                 f"{settings.uncertainty_name} gives all actions of a state the same bonus, so that "
-                f"{settings.agent} would act as if there were none: choose counts or covariance, "
-                "or an agent without bonus, such as ddqn"
+                f"{settings.agent} would act as if there were none: choose "
+                f"{'counts' if numbered else 'ensemble-std'} or covariance, "
+                f"or an agent without bonus, such as {'ddqn' if numbered else 'sac'}"
             )
         return made
 
@@ -230,6 +260,9 @@ class Builder:
             td_errors: whether it may ask for TD errors, which are those of an agent that learns.
         """
         planning = self.settings.planning
+        if planning.restart == "pair" and isinstance(self.actions, spaces.RealActions):
+            self._require_pairs(uncertainty)
+        numbered = isinstance(self.actions, int)
         return self.settings.rule.make(
             Sources(
                 history=history,
@@ -238,9 +271,18 @@ class Builder:
                 kind=planning.restart,
                 uncertainty=uncertainty,
                 predict=predict,
-                td_error=self._td_error(predict) if td_errors else None,
+                td_error=self._td_error(predict) if td_errors and numbered else None,
+                sampled_actions=planning.sampled_actions,
             )
         )
+
+    def _require_pairs(self, uncertainty: Uncertainty | None) -> None:
+        """Refuse an uncertainty that cannot tell real-valued actions apart."""
+        if uncertainty is not None and not uncertainty.knows_actions:
+            raise UsageError(
+                f"{self.settings.uncertainty_name} scores states alone where actions are "
+                "real-valued: use restart=state, or covariance or ensemble-std, which score pairs"
+            )
 
     def collection(
         self,
@@ -280,7 +322,7 @@ class Builder:
 
     @cached_property
     def _compiled(self) -> tuple[Agent, LearnAndLook]:
-        row = layout_of_row(self.space, self.simulator.mask_size)
+        row = layout_of_row(self.space, self.simulator.mask_size, self.actions)
         return compiled(self.settings.learner, self.space, self.actions, row)
 
     def _planner(self, parts: PlannerParts, predict: Predict, observers: Observers) -> LocalPlanner:
@@ -301,8 +343,22 @@ class Builder:
 
     def _actor(
         self, values: ActionValues, uncertainty: Uncertainty | None, randomness: Randomness
-    ) -> Actor:
+    ) -> Actor | PolicyActor:
         acting = self.settings.acting
+        if isinstance(self.actions, spaces.RealActions):
+            begins_trained = self.settings.learning.init_from is not None
+            return PolicyActor(
+                values.values,
+                values.predict,
+                uncertainty,
+                randomness,
+                actions=self.actions,
+                has_learned=lambda: begins_trained or values.has_learned,
+                sampled_actions=self.settings.planning.sampled_actions,
+                epsilon=acting.epsilon if self.learns else 1.0,
+                repeat_probability=acting.repeat_probability,
+                bonus_scale=acting.bonus_scale if self.settings.exploration == "bonus" else 0.0,
+            )
         return Actor(
             values.values,
             values.predict,
@@ -347,6 +403,30 @@ class Builder:
             return float(reward + discount * best - values[transition.action])
 
         return td_error
+
+
+def require_fit(registry: Registry, name: str, settings: Any, space: gymnasium.Space[Any]) -> None:
+    """Refuse an agent or uncertainty that cannot do with the actions that there are.
+
+    Args:
+        registry: of agents, or of uncertainties.
+        name: of the one.
+        settings: of it; what kinds of actions it is for is its `action_kinds`.
+        space: of the actions.
+    """
+    real = isinstance(spaces.actions(space), spaces.RealActions)
+    kind, of = ("real", "real-valued") if real else ("numbered", "numbered")
+    if kind in _action_kinds(settings):
+        return
+    fitting = [other for other in registry if kind in _action_kinds(registry[other])]
+    raise UsageError(
+        f"{name} is not for {of} actions, and these are {space}: choose {', '.join(fitting)}"
+    )
+
+
+def _action_kinds(settings: Any) -> tuple[str, ...]:
+    kinds: tuple[str, ...] = getattr(settings, "action_kinds", ("numbered",))
+    return kinds
 
 
 def state_value(predict: Predict) -> Value:

@@ -10,16 +10,19 @@ import numpy as np
 
 from uflp import masks
 from uflp.planning import DemonstrationRecorder, SimulatorFailedError
+from uflp.planning.acting import mean_action
 from uflp.planning.rollout import FAILURES, PATIENCE
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
+from uflp.spaces import Actions, RealActions
 from uflp.training.counters import require_finite
 from uflp.training.settings import EvaluationSettings
+from uflp.types import Action
 from uflp.uncertainty.base import Predict
 
 Watch = Callable[[Any], None]
 """Called with the simulator at every state of an evaluation."""
-Policy = Callable[[Any, np.ndarray | None, np.random.Generator], int]
+Policy = Callable[[Any, np.ndarray | None, np.random.Generator], Action]
 """An action for an observation and its mask."""
 
 
@@ -165,6 +168,22 @@ def greedy(predict: Predict) -> Policy:
     return policy
 
 
-def uniform(actions: int) -> Policy:
+def at_the_mean(policy: Predict, actions: RealActions) -> Policy:
+    """Return the policy that takes the mean action of a distribution.
+
+    Args:
+        policy: means and log deviations of observations, [2, B, D].
+        actions: what they are.
+    """
+
+    def act(observation: Any, mask: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
+        return mean_action(policy(np.asarray(observation)[None])[:, 0], actions)
+
+    return act
+
+
+def uniform(actions: Actions) -> Policy:
     """Return the policy of an agent that does not learn."""
+    if isinstance(actions, RealActions):
+        return lambda observation, mask, rng: actions.draw(rng)
     return lambda observation, mask, rng: masks.draw(rng, actions, mask)

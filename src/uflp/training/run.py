@@ -52,7 +52,7 @@ class Run:
         self.replay = build.replay()
         self.agent_runner = build.agent_runner(self.replay)
         predict = self.agent_runner.predict
-        self.evaluator = build.evaluator(predict, settings.simulator.make(settings.seed))
+        self.evaluator = build.evaluator(self.agent_runner, settings.simulator.make(settings.seed))
         self._rate_limiter = RateLimiter(settings.replay, settings.learning, learns=build.learns)
         self.uncertainty = build.uncertainty()
         self.history = build.history(self.uncertainty)
@@ -195,9 +195,9 @@ class Run:
         """SGD steps so far."""
         return self.agent_runner.steps
 
-    def predict(self, observations: np.ndarray) -> np.ndarray:
-        """Return action values of every ensemble member, [M, B, A]."""
-        return self.agent_runner.predict(observations)
+    def predict(self, observations: np.ndarray, actions: np.ndarray | None = None) -> np.ndarray:
+        """Return action values of every ensemble member, [M, B, A], or [M, B, K] of K actions."""
+        return self.agent_runner.predict(observations, actions)
 
     @property
     def seconds(self) -> float:

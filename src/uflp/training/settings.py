@@ -35,6 +35,8 @@ class PlanningSettings:
         rule: name of the rule that chooses among the snapshots; see `uflp list rules`.
         restart: `pair` restarts at the most uncertain (s, a), `state` at the most uncertain s with
             a random action; of the rule `uncertainty`.
+        sampled_actions: K, the actions of a state that are drawn and compared where actions are
+            real-valued: by `restart=pair`, and by a bonus.
         checkpoint_period: observations between two snapshots of a rollout.
         rollout_limit: queries after which a rollout is truncated; None runs episodes to their end.
         restart_limit: queries after which one that began with a restart is, if that is sooner; None
@@ -52,6 +54,7 @@ class PlanningSettings:
     batch: int | None = None
     rule: str = "uncertainty"
     restart: Literal["pair", "state"] = "pair"
+    sampled_actions: int = 8
     checkpoint_period: int = 1
     rollout_limit: int | None = None
     restart_limit: int | None = None
@@ -64,7 +67,7 @@ class PlanningSettings:
 
     def __post_init__(self) -> None:
         _require_fractions(self, "p_init")
-        _require_at_least_one(self, "checkpoint_period", "history_size")
+        _require_at_least_one(self, "checkpoint_period", "history_size", "sampled_actions")
         _require_at_least_one_or_none(
             self, "batch", "rollout_limit", "restart_limit", "history_bytes"
         )

@@ -9,13 +9,19 @@ import gymnasium
 import numpy as np
 
 from uflp import spaces
+from uflp.spaces import RealActions
 from uflp.state import Stateful
+from uflp.types import Action
 
 _LARGEST_KEY = 4096
 """Bytes of an observation that a history may keep beside each snapshot."""
 
-Predict = Callable[[np.ndarray], np.ndarray]
-"""Action values of every ensemble member: observations [B, ...] to [M, B, A]."""
+Predict = Callable[..., np.ndarray]
+"""Action values of every ensemble member: observations [B, ...] to [M, B, A]. Where actions are
+real-valued, K of each state [B, K, ...] are given too, and the values are [M, B, K]."""
+
+_PROBES = 8
+"""Actions by which a state as a whole is judged where actions are real-valued."""
 
 
 class Uncertainty(Stateful, Protocol):
@@ -41,11 +47,20 @@ class Uncertainty(Stateful, Protocol):
     def key_of(self, observation: Any) -> Any:
         """Return the key of a state."""
 
-    def observe(self, key: Any, action: int) -> None:
+    def observe(self, key: Any, action: Action) -> None:
         """Take note of one query: this action was taken in this state."""
 
-    def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
-        """Score states [B]: u(s, a) as [B, A], or u(s) as [B] without `knows_actions`."""
+    def score(
+        self, keys: np.ndarray, predict: Predict, actions: np.ndarray | None = None, /
+    ) -> np.ndarray:
+        """Score states [B]: u(s, a) as [B, A], or u(s) as [B] without `knows_actions`.
+
+        Args:
+            keys: of the states.
+            predict: action values, for uncertainties that ask.
+            actions: where they are real-valued, K of each state, [B, K, ...]; then u(s, a) is
+                [B, K].
+        """
 
     def score_states(
         self, keys: np.ndarray, predict: Predict, allowed: np.ndarray | None = None, /
@@ -64,3 +79,13 @@ def key_layout(space: gymnasium.Space) -> tuple[tuple[int, ...] | None, np.dtype
     shape, dtype = spaces.layout(space)
     large = int(np.prod(shape)) * dtype.itemsize > _LARGEST_KEY
     return None if large else shape, dtype
+
+
+def probe_actions(actions: RealActions, seed: int) -> np.ndarray:
+    """Return the actions by which states as a whole are judged, the same for all, [P, ...]."""
+    return actions.draw(np.random.default_rng([seed, _PROBES]), _PROBES)
+
+
+def at_each(probes: np.ndarray, states: int) -> np.ndarray:
+    """Return the same actions [P, ...] for each of several states, [B, P, ...]."""
+    return np.broadcast_to(probes, (states, *probes.shape))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
 
 from uflp import spaces
-from uflp.cells import BINS, HASH_BITS, NAME_LENGTH, CellOf, make_cells
+from uflp.cells import BINS, HASH_BITS, NAME_LENGTH, CellOf, cells_of_entries, make_cells
+from uflp.spaces import Actions, RealActions
 from uflp.state import LARGEST, State, StateError, array
-from uflp.types import UsageError
+from uflp.types import Action, UsageError
 from uflp.uncertainty.base import Predict
 
 
@@ -24,11 +25,17 @@ class Counts:
         regularization: λ, added to every count.
         bins: cells a dimension, for observations of up to eight numbers.
         hash_bits: bits of the hash (SimHash) that stands for the cell of longer ones.
+        cells: places of the numbers of an observation that cells are made of, such as 0,1 for x and
+            y; None takes all of them.
+        cell_size: width of a cell in each number; None cuts each into `bins` by its bounds.
     """
 
+    action_kinds: ClassVar[tuple[str, ...]] = ("numbered", "real")
     regularization: float = 0.01
     bins: int = BINS
     hash_bits: int = HASH_BITS
+    cells: tuple[int, ...] | None = None
+    cell_size: float | None = None
 
     def __post_init__(self) -> None:
         if not self.regularization > 0:
@@ -36,16 +43,39 @@ class Counts:
         for name in ("bins", "hash_bits"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.cells is not None and (not self.cells or min(self.cells) < 0):
+            raise UsageError(f"cells needs places from 0 on, not {self.cells}")
+        if self.cell_size is not None and not 0 < self.cell_size < np.inf:
+            raise UsageError(f"cell_size must be positive or none, not {self.cell_size}")
 
-    def make(self, space: gymnasium.Space, actions: int, seed: int) -> TableCounts | CellCounts:
-        """Return counts for an observation space."""
+    def make(self, space: gymnasium.Space, actions: Actions, seed: int) -> TableCounts | CellCounts:
+        """Return counts for an observation space; of states alone where actions are real-valued."""
         if isinstance(space, gymnasium.spaces.Box):
-            cell_of = make_cells(space, self.bins, self.hash_bits, seed)
-            return CellCounts(cell_of, actions, self.regularization)
-        ids = spaces.ids(space)
-        if ids is None:
-            raise UsageError(f"observations of {space} cannot be counted: use a Box or a Discrete")
-        return TableCounts(ids, actions, self.regularization)
+            counts: TableCounts | CellCounts = CellCounts(
+                self._cell_of(space, seed), _columns(actions), self.regularization
+            )
+        else:
+            ids = spaces.ids(space)
+            if ids is None:
+                raise UsageError(
+                    f"observations of {space} cannot be counted: use a Box or a Discrete"
+                )
+            if self.cells is not None or self.cell_size is not None:
+                raise UsageError("cells and cell_size are of vectors, and here states are numbered")
+            counts = TableCounts(ids, _columns(actions), self.regularization)
+        counts.knows_actions = not isinstance(actions, RealActions)
+        return counts
+
+    def _cell_of(self, space: gymnasium.spaces.Box, seed: int) -> CellOf:
+        if self.cells is None and self.cell_size is None:
+            return make_cells(space, self.bins, self.hash_bits, seed)
+        return cells_of_entries(
+            space, self.cells, self.cell_size, lambda part: make_cells(part, self.bins, 64, seed)
+        )
+
+
+def _columns(actions: Actions) -> int:
+    return 1 if isinstance(actions, RealActions) else actions
 
 
 class TableCounts:
@@ -55,12 +85,12 @@ class TableCounts:
         visits: int64 [ids, A].
     """
 
-    knows_actions = True
     monotone = True
     key_shape = ()
     key_dtype = np.dtype(np.int64)
 
     def __init__(self, ids: int, actions: int, regularization: float):
+        self.knows_actions = True
         self.ids: int | None = ids
         self.visits = np.zeros((ids, actions), np.int64)
         self._regularization = regularization
@@ -69,12 +99,16 @@ class TableCounts:
         """Return the observation, which is its own id."""
         return observation
 
-    def observe(self, key: int, action: int) -> None:
+    def observe(self, key: int, action: Action) -> None:
         """Count one visit."""
-        self.visits[key, action] += 1
+        self.visits[key, action if self.knows_actions else 0] += 1
 
-    def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
-        """Return u(s, a) as [B, A]."""
+    def score(
+        self, keys: np.ndarray, predict: Predict, actions: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return u(s, a) as [B, A], or u(s) as [B] where actions are real-valued."""
+        if not self.knows_actions:
+            return self.score_states(keys, predict)
         return 1 / np.sqrt(self.visits[keys] + self._regularization)
 
     def score_states(

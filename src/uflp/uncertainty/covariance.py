@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import gymnasium
 import numpy as np
@@ -20,9 +21,10 @@ from scipy.linalg import blas
 
 from uflp import masks, spaces
 from uflp.registry import unknown
+from uflp.spaces import Actions, RealActions
 from uflp.state import State, StateError, array, finite, number
 from uflp.types import UsageError
-from uflp.uncertainty.base import Predict, key_layout
+from uflp.uncertainty.base import Predict, at_each, key_layout, probe_actions
 
 Features = Callable[[np.ndarray], np.ndarray]
 """Maps observations [B, ...] to float64 features [B, d]."""
@@ -144,6 +146,7 @@ class Covariance:
         regularization: λ on the diagonal of Φ at the start.
     """
 
+    action_kinds: ClassVar[tuple[str, ...]] = ("numbered", "real")
     feature_size: int = 1500
     feature_kind: str = "fourier"
     bandwidth: float = 1.0
@@ -159,9 +162,11 @@ class Covariance:
                 raise UsageError(f"{name} must be positive, not {getattr(self, name)}")
 
     def make(
-        self, space: gymnasium.Space, actions: int, seed: int
-    ) -> TableCovariance | VectorCovariance:
+        self, space: gymnasium.Space, actions: Actions, seed: int
+    ) -> TableCovariance | VectorCovariance | PairCovariance:
         """Return the covariance for an observation space, with features drawn from a seed."""
+        if isinstance(actions, RealActions):
+            return self._of_pairs(space, actions, seed)
         ids = spaces.ids(space)
         if self.feature_kind == "one-hot" and ids is None:
             raise UsageError(f"one-hot features need discrete observations, and these are {space}")
@@ -172,6 +177,19 @@ class Covariance:
         if ids and (ids <= 4 * self.feature_size or self.feature_kind == "one-hot"):
             return TableCovariance(features(np.arange(ids)), actions, self.regularization)
         return VectorCovariance(features, space, self.feature_size, actions, self.regularization)
+
+    def _of_pairs(self, space: gymnasium.Space, actions: RealActions, seed: int) -> PairCovariance:
+        if not isinstance(space, gymnasium.spaces.Box) or self.feature_kind == "one-hot":
+            raise UsageError(
+                f"of real-valued actions, covariance needs fourier or network features of vectors, "
+                f"and these are {self.feature_kind} features of {space}"
+            )
+        inputs = int(np.prod(space.shape)) + actions.size
+        draw = FEATURES[self.feature_kind]
+        features = draw(inputs, self.feature_size, self.bandwidth, np.random.default_rng(seed))
+        return PairCovariance(
+            features, space, self.feature_size, actions, self.regularization, seed
+        )
 
 
 class TableCovariance:
@@ -294,3 +312,70 @@ class VectorCovariance:
         """Take what a covariance of equal features has seen."""
         for block, saved in zip(self._blocks, state["blocks"], strict=True):
             block.load(saved)
+
+
+class PairCovariance:
+    """Covariance of features φ(s, a) of observations and real-valued actions side by side.
+
+    Actions count from -1 to 1, whatever their bounds; a key is the observation itself.
+    """
+
+    knows_actions = True
+    monotone = True
+    ids = None
+
+    def __init__(
+        self,
+        features: Features,
+        space: gymnasium.Space,
+        size: int,
+        actions: RealActions,
+        regularization: float,
+        seed: int,
+    ):
+        self.key_shape, self.key_dtype = key_layout(space)
+        self._features = features
+        self._actions = actions
+        self._probes = probe_actions(actions, seed)
+        self._block = InverseCovariance(np.eye(size) / regularization)
+
+    def key_of(self, observation: np.ndarray) -> np.ndarray:
+        """Return the observation."""
+        return observation
+
+    def observe(self, key: np.ndarray, action: np.ndarray) -> None:
+        """Add a pair's features."""
+        feature = self._features(self._pairs(np.asarray(key)[None], action[None, None]))[0]
+        product = self._block.times(feature)
+        self._block.add(product, feature @ product)
+
+    def score(
+        self, keys: np.ndarray, predict: Predict, actions: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return u(s, a) of K actions of each state, [B, K]; of the probes where none are given."""
+        if actions is None:
+            actions = at_each(self._probes, len(keys))
+        columns = self._features(self._pairs(keys, actions)).T
+        squares = np.sum(columns * self._block.times(columns), axis=0)
+        return np.sqrt(np.maximum(squares, 0)).reshape(len(keys), -1)
+
+    def score_states(
+        self, keys: np.ndarray, predict: Predict, allowed: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return u(s) as [B], that of the least certain of the probes."""
+        return self.score(keys, predict).max(axis=-1)
+
+    def state(self) -> State:
+        """Return the matrix."""
+        return {"blocks": [self._block.state()]}
+
+    def load(self, state: State) -> None:
+        """Take what a covariance of equal features has seen."""
+        (saved,) = state["blocks"]
+        self._block.load(saved)
+
+    def _pairs(self, keys: np.ndarray, actions: np.ndarray) -> np.ndarray:
+        """Return states [B] beside K actions of each, [B·K, inputs]."""
+        units = self._actions.units(actions)
+        seen = np.repeat(keys.reshape(len(keys), -1), units.shape[1], axis=0)
+        return np.concatenate([seen, units.reshape(len(seen), -1)], axis=-1)

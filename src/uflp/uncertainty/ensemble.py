@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
 
 from uflp import masks, spaces
+from uflp.spaces import Actions, RealActions
 from uflp.state import State
-from uflp.uncertainty.base import Predict, key_layout
+from uflp.types import Action
+from uflp.uncertainty.base import Predict, at_each, key_layout, probe_actions
 
 
 @dataclass(frozen=True)
 class EnsembleStd:
     """Standard deviation of an ensemble's action values; for agents that have one."""
 
-    def make(self, space: gymnasium.Space, actions: int, seed: int) -> EnsembleDisagreement:
+    action_kinds: ClassVar[tuple[str, ...]] = ("numbered", "real")
+
+    def make(self, space: gymnasium.Space, actions: Actions, seed: int) -> EnsembleDisagreement:
         """Return the disagreement for an observation space."""
+        if isinstance(actions, RealActions):
+            return EnsembleDisagreement(space, probe_actions(actions, seed))
         return EnsembleDisagreement(space)
 
 
@@ -28,7 +34,15 @@ class EnsembleDisagreement:
     knows_actions = True
     monotone = False
 
-    def __init__(self, space: gymnasium.Space):
+    def __init__(self, space: gymnasium.Space, probes: np.ndarray | None = None):
+        """Make the disagreement.
+
+        Args:
+            space: of observations.
+            probes: real-valued actions by which states as a whole are judged; None where actions
+                are numbered.
+        """
+        self._probes = probes
         self.ids = spaces.ids(space)
         self.key_shape, self.key_dtype = key_layout(space)
 
@@ -36,17 +50,22 @@ class EnsembleDisagreement:
         """Return the observation."""
         return observation
 
-    def observe(self, key: Any, action: int) -> None:
+    def observe(self, key: Any, action: Action) -> None:
         """Do nothing: what the ensemble has seen shows in its predictions."""
 
-    def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
-        """Return u(s, a) as [B, A]."""
-        return predict(keys).std(axis=0)
+    def score(
+        self, keys: np.ndarray, predict: Predict, actions: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return u(s, a) as [B, A], or as [B, K] for K real-valued actions of each state."""
+        values = predict(keys) if actions is None else predict(keys, actions)
+        return values.std(axis=0)
 
     def score_states(
         self, keys: np.ndarray, predict: Predict, allowed: np.ndarray | None = None
     ) -> np.ndarray:
         """Return u(s) as [B], that of the least certain action that is allowed."""
+        if self._probes is not None:
+            return self.score(keys, predict, at_each(self._probes, len(keys))).max(axis=-1)
         return masks.only(self.score(keys, predict), allowed).max(axis=-1)
 
     def state(self) -> State:

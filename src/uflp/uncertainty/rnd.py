@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
 
 from uflp import spaces
+from uflp.spaces import Actions
 from uflp.state import State, StateError, array, finite, number
-from uflp.types import UsageError
+from uflp.types import Action, UsageError
 from uflp.uncertainty.base import Predict, key_layout
 
 _TOGETHER = 1024
@@ -33,6 +34,7 @@ class RND:
         rnd_period: one observation in so many is learned from.
     """
 
+    action_kinds: ClassVar[tuple[str, ...]] = ("numbered", "real")
     rnd_width: int = 1024
     rnd_learning_rate: float = 1e-4
     rnd_batch: int = 128
@@ -45,7 +47,7 @@ class RND:
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
 
-    def make(self, space: gymnasium.Space, actions: int, seed: int) -> Distilled:
+    def make(self, space: gymnasium.Space, actions: Actions, seed: int) -> Distilled:
         """Return networks for an observation space, drawn from a seed."""
         return Distilled(self, space, seed)
 
@@ -98,7 +100,7 @@ class Distilled:
         """Return the observation."""
         return observation
 
-    def observe(self, key: Any, action: int) -> None:
+    def observe(self, key: Any, action: Action) -> None:
         """Take note of an observation; learn once there are enough."""
         self._observed += 1
         if self._observed % self._period:
@@ -108,7 +110,9 @@ class Distilled:
         if place == len(self._batch) - 1:
             self._learn()
 
-    def score(self, keys: np.ndarray, predict: Predict) -> np.ndarray:
+    def score(
+        self, keys: np.ndarray, predict: Predict, actions: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return u(s) as [B]."""
         scores = np.zeros(len(keys))
         if not self._moments.count:

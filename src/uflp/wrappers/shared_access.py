@@ -21,7 +21,7 @@ from uflp import spaces
 from uflp.planning.rules import Start
 from uflp.simulators.base import Simulator
 from uflp.simulators.gymnasium import made
-from uflp.types import Snapshot, Transition, UsageError
+from uflp.types import Action, Snapshot, Transition, UsageError
 from uflp.wrappers.access_metrics import AccessCounters, Axis, ExplorationMap, metrics
 from uflp.wrappers.access_settings import AccessSettings, generator
 from uflp.wrappers.check import check_going_back
@@ -341,7 +341,7 @@ class SharedAccess:
             copy.transitions.append(transition)
         return Result(step.observation, step.reward, step.terminated, truncated, step.info)
 
-    def _first_action(self, number: int | None) -> Any:
+    def _first_action(self, number: Action | None) -> Any:
         """Return a0; where actions have no numbers, one drawn from their space."""
         if self._numbered and number is not None:
             return number + self._first

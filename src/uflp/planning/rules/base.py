@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from uflp import masks
+from uflp import masks, spaces
 from uflp.planning.history import History, HistoryLike, rehoused
 from uflp.state import State, array, finite
-from uflp.types import RunError, Snapshot, Transition
+from uflp.types import Action, RunError, Snapshot, Transition
 from uflp.uncertainty.base import Predict, Uncertainty
 
 Kind = Literal["pair", "state"]
@@ -29,10 +29,10 @@ class Start(NamedTuple):
     """
 
     entry: int | None = None
-    action: int | None = None
+    action: Action | None = None
     snapshot: Snapshot | None = None
     seed: int | None = None
-    script: Sequence[int] | None = None
+    script: Sequence[Action] | None = None
 
 
 class Sources(NamedTuple):
@@ -40,21 +40,23 @@ class Sources(NamedTuple):
 
     Attributes:
         history: what it chooses from.
-        actions: A.
+        actions: A, or what they are where they are real-valued.
         batch: B, the candidates of one choice; None means the whole history.
         kind: whether pairs or states are compared, for the rule that can do both.
         uncertainty: scores the keys of the history; None where the rule needs none.
         predict: action values, for uncertainties that ask.
         td_error: the present TD error of a transition; None where no agent's values are seen.
+        sampled_actions: K, the actions of a state that are compared where they are real-valued.
     """
 
     history: History
-    actions: int
+    actions: spaces.Actions
     batch: int | None
     kind: Kind
     uncertainty: Uncertainty | None
     predict: Predict
     td_error: Callable[[Transition], float] | None
+    sampled_actions: int = 8
 
     def candidates(self, rng: np.random.Generator) -> np.ndarray:
         """Return B entries, drawn uniformly with replacement, or all of them."""
@@ -108,11 +110,15 @@ class Rule:
         """Take what an equal rule knew of an equal history."""
 
 
-def random_start(history: HistoryLike, entry: int, actions: int, rng: np.random.Generator) -> Start:
+def random_start(
+    history: HistoryLike, entry: int, actions: spaces.Actions, rng: np.random.Generator
+) -> Start:
     """Return the start at an entry with a uniformly random a0, as in Eq. 2 of the paper.
 
     Where there are masks, it is one that the entry's state allows.
     """
+    if isinstance(actions, spaces.RealActions):
+        return Start(entry, actions.draw(rng))
     allowed = history.masks(np.array([entry]))
     return Start(entry, masks.draw(rng, actions, None if allowed is None else allowed[0]))
 

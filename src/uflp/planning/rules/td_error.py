@@ -50,8 +50,8 @@ class TDErrorRule(Rule):
     def __init__(self, exponent: float, sources: Sources):
         if sources.td_error is None:
             raise UsageError(
-                "the rule td-error goes by the action values of an agent that learns, and there "
-                "are none here: choose another rule"
+                "the rule td-error goes by the action values of an agent that learns numbered "
+                "actions, and there are none here: choose another rule"
             )
         self._sources = sources
         self._td_error = sources.td_error

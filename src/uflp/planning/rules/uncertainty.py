@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from uflp import masks
+from uflp import masks, spaces
 from uflp.planning.history import History, HistoryLike
 from uflp.planning.rules.base import Kind, Rule, Sources, Start, argmax, random_start
 from uflp.state import State, StateError, Stateful, array
@@ -45,6 +45,7 @@ class MostUncertain:
             actions=sources.actions,
             batch=sources.batch,
             kind=sources.kind,
+            sampled_actions=sources.sampled_actions,
         )
 
 
@@ -53,7 +54,8 @@ class UncertaintyFirst(Rule):
 
     With `kind="pair"` it takes the most uncertain pair (s, a), Eq. 1; with `kind="state"` the most
     uncertain state and a uniformly random action, Eq. 2; in both cases among the actions that the
-    state allows. `batch=None` means the whole history.
+    state allows. `batch=None` means the whole history. Of real-valued actions, K are drawn
+    uniformly for each state, and the pairs with these are compared.
     """
 
     def __init__(
@@ -62,10 +64,23 @@ class UncertaintyFirst(Rule):
         uncertainty: Uncertainty,
         predict: Predict,
         *,
-        actions: int,
+        actions: spaces.Actions,
         batch: int | None,
         kind: Kind,
+        sampled_actions: int = 8,
     ):
+        real = isinstance(actions, spaces.RealActions)
+        if kind == "pair" and real and not uncertainty.knows_actions:
+            raise UsageError(
+                "this uncertainty scores states alone where actions are real-valued: use "
+                "restart=state, or covariance or ensemble-std, which score pairs"
+            )
+        if kind == "pair" and real and batch is None:
+            raise UsageError(
+                "pairs with real-valued actions are sampled anew for each restart, so the most "
+                "uncertain of the whole history cannot be looked up: give batch a number, such as "
+                "batch=32, or use restart=state"
+            )
         if kind == "pair" and not uncertainty.knows_actions:
             raise UsageError(
                 "this uncertainty is one of states alone, which cannot choose among pairs: use "
@@ -82,6 +97,7 @@ class UncertaintyFirst(Rule):
         self._actions = actions
         self._batch = batch
         self._kind = kind
+        self._sampled = sampled_actions
         self._search: Search | None = None
         if batch is None:
             if not isinstance(history, History):
@@ -95,6 +111,8 @@ class UncertaintyFirst(Rule):
 
     def choose(self, rng: np.random.Generator) -> Start:
         """Return the start of the next rollout."""
+        if self._kind == "pair" and isinstance(self._actions, spaces.RealActions):
+            return self._choose_sampled(self._actions, rng)
         if self._search is not None:
             entry = self._search.best(rng)
         else:
@@ -104,6 +122,15 @@ class UncertaintyFirst(Rule):
         if self._kind == "pair":
             return Start(entry, argmax(self._pair_scores(np.array([entry]))[0], rng))
         return random_start(self._history, entry, self._actions, rng)
+
+    def _choose_sampled(self, actions: spaces.RealActions, rng: np.random.Generator) -> Start:
+        """Return the most uncertain pair of B states with K sampled actions each."""
+        assert self._batch is not None
+        entries = self._history.sample(rng, self._batch)
+        drawn = actions.draw(rng, len(entries), self._sampled)
+        scores = self._uncertainty.score(self._history.keys(entries), self._predict, drawn)
+        place, action = divmod(argmax(scores.ravel(), rng), self._sampled)
+        return Start(int(entries[place]), drawn[place, action])
 
     def state(self) -> State:
         """Return what the search knows."""
