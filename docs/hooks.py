@@ -39,18 +39,8 @@ OUTSIDE = (
 )
 """Files outside of `docs/` that are part of the site, under the paths that they have there."""
 
-EXPECTED = ("continuous-actions.md",)
-"""Pages of the navigation that may still be missing."""
-
 _MARK = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
 _LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)]*)?\))")
-
-
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Leave out of the navigation what is expected and not there yet."""
-    missing = {page for page in EXPECTED if not (ROOT / "docs" / page).exists()}
-    config.nav = _without(config.nav or [], missing)
-    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -93,18 +83,6 @@ def _is_outside(path: str) -> bool:
     return any(Path(path).match(pattern) for pattern in OUTSIDE if "/" in pattern) or (
         path in OUTSIDE
     )
-
-
-def _without(nav: Sequence[Any], missing: set[str]) -> list[Any]:
-    """Return a navigation without some pages."""
-    kept: list[Any] = []
-    for entry in nav:
-        for title, below in entry.items() if isinstance(entry, dict) else ((None, entry),):
-            if isinstance(below, list):
-                kept.append({title: _without(below, missing)})
-            elif below not in missing:
-                kept.append(entry)
-    return kept
 
 
 def _settings() -> str:

@@ -17,7 +17,7 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent
 CONSTRAINTS = ROOT / "constraints-lowest.txt"
-TOOLS = {"bench", "dev", "docs", "lint", "release", "test"}
+TOOLS = {"bench", "dev", "docs", "lint", "mutants", "release", "test"}
 """Extras for those who work on the project."""
 
 
