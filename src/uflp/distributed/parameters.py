@@ -118,7 +118,7 @@ class RemoteValues:
 
 
 def read_by_predict(
-    agent: Agent, learner: Any, space: gymnasium.Space, actions: spaces.Actions
+    agent: Agent, learner: Any, space: gymnasium.Space, actions: spaces.Actions = 1
 ) -> list[bool]:
     """Return for each of a learner's arrays whether action values or the policy depend on it.
 
