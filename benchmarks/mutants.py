@@ -116,7 +116,8 @@ def main() -> None:
     done = {one.number: same[_same(one)] for one, _ in drawn if _same(one) in same}
     for mutant, text in drawn[: options.first]:
         before = done.get(mutant.number)
-        if before and not (options.survivors and before.outcome == "survived"):
+        survived = before is not None and before.outcome == "survived"
+        if not survived if options.survivors else before is not None:
             continue
         lines = reached[mutant.room]["lines"].get(f"{mutant.path}:{mutant.line}")
         everything = options.survivors or lines is None

@@ -326,3 +326,9 @@ def test_large_observations_are_not_kept_a_second_time(uncertainty: Any) -> None
     assert images.key_shape is None
     small = uncertainty.make(gymnasium.spaces.Box(0, 1, (6,), np.float32), 3, 0)
     assert small.key_shape == (6,)
+
+
+def test_a_name_that_is_none_is_told_with_those_that_are() -> None:
+    with pytest.raises(UsageError, match=r"\buncertainty\b.*'nothing'") as refused:
+        UNCERTAINTIES["nothing"]
+    assert all(name in str(refused.value) for name in UNCERTAINTIES)
