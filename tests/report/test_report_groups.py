@@ -66,7 +66,7 @@ def test_runs_of_before_there_were_rules_group_with_those_of_the_papers_rule(
         {"preset": "swingup-hard", "agent": "ddqn-bonus", "uncertainty": "rnd"},
         {"preset": "atari/breakout", "access": "online"},
         {"preset": "gym:CartPole-v1"},
-        {"preset": "collections:Counter", "uncertainty": "covariance"},
+        {"preset": "collections:Counter", "agent": "ddqn", "uncertainty": "covariance"},
     ],
     ids=lambda names: names["preset"],
 )

@@ -257,7 +257,7 @@ def test_a_recorder_draws_seeds_and_leaves_out_what_has_no_step() -> None:
     ("columns", "message"),
     [
         ({"simulator": np.array("other/1")}, "holds demonstrations in 'other/1', and this is"),
-        ({"actions": np.array([1, 2])}, "has an action 2"),
+        ({"actions": np.array([1, 2])}, "there is no action 2"),
         ({"actions": np.array([1])}, "at least one action for each episode"),
         ({"lengths": np.array([2, 0]), "seeds": np.array([0, 0])}, "at least one action"),
         ({"actions": np.array([1, -1])}, "rows of whole numbers"),

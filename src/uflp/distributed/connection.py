@@ -95,7 +95,7 @@ def private_cluster() -> Iterator[None]:
     """
     try:
         from ray._private import ray_constants
-        from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-defined]
+        from ray._raylet import AuthenticationTokenLoader, Config
     except ImportError as error:
         raise UsageError(
             "this version of Ray cannot keep strangers out: pip install 'uflp[ray]'"
