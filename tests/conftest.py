@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,11 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # What tests trust is no business of whoever runs them.
 _CONFIGURATION = tempfile.TemporaryDirectory(prefix="uflp-tests-")
 os.environ["XDG_CONFIG_HOME"] = _CONFIGURATION.name
+
+# Whoever starts the tests in the background may have these ignored, and some tests send them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Equal runs on every machine, and no deadline: a slow machine is not a failure.
 settings.register_profile("uflp", deadline=None, derandomize=True, database=None)
