@@ -110,8 +110,11 @@ def make_cells(space: gymnasium.spaces.Box, bins: int, bits: int, seed: int) -> 
     unbounded = (low < -_UNBOUNDED) | (high > _UNBOUNDED)
     low, high = np.where(unbounded, -np.pi / 2, low), np.where(unbounded, np.pi / 2, high)
     any_unbounded = bool(unbounded.any())
+    all_unbounded = bool(unbounded.all())
 
     def squashed(observation: np.ndarray) -> np.ndarray:
+        if all_unbounded:
+            return np.arctan(observation)
         return np.where(unbounded, np.arctan(observation), observation)
 
     if low.size <= _FEW:

@@ -207,6 +207,40 @@ def test_by_novelty_a_state_is_saved_now_and_then_in_any_case() -> None:
     assert saved_after(planner(schedule=same), 11) == [0, 1, 3, 5, 7, 10]
 
 
+class Everything:
+    """Every observation is a cell of its own."""
+
+    def key_of(self, place: int) -> int:
+        return place
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def load(self, state: dict[str, Any]) -> None:
+        pass
+
+
+def test_where_every_state_is_new_a_budget_bounds_the_saves() -> None:
+    """Two in reserve, and one earned in three queries; the 10th state is saved in any case."""
+
+    def made() -> ByNovelty:
+        return ByNovelty(Everything(), at_least_every=10, one_in=3, reserve=2)
+
+    one = made()
+    assert [n for n in range(1, 21) if one.due(n, n, None)] == [1, 2, 4, 7, 10, 13, 16, 19, 20]
+    half, rest = made(), made()
+    due = [half.due(n, n, None) for n in range(1, 12)]
+    rest.load(half.state())
+    due += [rest.due(n, n, None) for n in range(12, 21)]
+    assert [n for n, saved in enumerate(due, 1) if saved] == [1, 2, 4, 7, 10, 13, 16, 19, 20]
+    with pytest.raises(StateError, match="credit"):
+        made().load({**half.state(), "credit": 7})
+    # Those of version 0.2.0 have no budget, and begin with a full reserve.
+    old = {name: part for name, part in half.state().items() if name != "credit"}
+    rest.load(old)
+    assert [n for n in range(21, 26) if rest.due(n, n, None)] == [21, 22, 24]
+
+
 def test_what_is_new_is_new_once_for_planners_that_share_a_schedule() -> None:
     shared = ByNovelty(Parity())
     first, second = planner(schedule=shared), planner(schedule=shared)

@@ -24,6 +24,7 @@ from uflp.simulators.gymnasium import GymnasiumSimulator
 from uflp.types import UsageError
 from uflp.uncertainty.covariance import Covariance
 from uflp.wrappers import LocalAccess
+from uflp.wrappers.access_settings import _flattening
 
 
 class Corridor(gymnasium.Env[Any, Any]):
@@ -783,6 +784,29 @@ def test_a_reset_refuses_a_negative_seed() -> None:
 def test_pairs_of_actions_without_numbers_are_refused_with_what_works() -> None:
     with pytest.raises(UsageError, match="counts, covariance and rnd score states alone"):
         LocalAccess(gymnasium.make("Pendulum-v1"), restart="pair")
+
+
+@pytest.mark.parametrize("kinds", [(np.float64, np.float64), (np.float32, np.float64)])
+@pytest.mark.parametrize("given", [np.float64, np.float32, list])
+def test_observations_with_parts_are_flattened_as_gymnasium_does(kinds: Any, given: Any) -> None:
+    """A dictionary of vectors has a quick way; other kinds of numbers go the general one."""
+    first, second = (
+        spaces.Box(-1, 1, (size,), kind) for size, kind in zip((2, 3), kinds, strict=True)
+    )
+    space = spaces.Dict({"z": first, "a": second})
+    seen = {"a": [0.25, 0.1, -1.0], "z": [0.1, 0.5]}
+    if given is not list:
+        seen = {name: np.array(part, given) for name, part in seen.items()}
+    flatten = _flattening(space)
+    assert flatten is not None
+    flat, expected = flatten(seen), spaces.flatten(space, seen)
+    assert flat.dtype == expected.dtype and flat.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("wrong", [3, None, [], lambda: 3])
+def test_what_is_no_environment_is_refused_with_what_to_give(wrong: Any) -> None:
+    with pytest.raises(UsageError, match=r"is not a gymnasium\.Env: give an environment.*its id"):
+        LocalAccess(wrong)
 
 
 def test_observations_that_cannot_be_flattened_are_refused_by_name() -> None:

@@ -325,10 +325,13 @@ class Cells(Stateful, Protocol):
 class ByNovelty:
     """Save a state when its cell is reached for the 1st, 2nd, 4th, 8th, … time.
 
-    New cells are always saved, known ones ever more rarely: n arrivals in a cell cost about log₂ n
-    saves. Where observations say little, every `at_least_every`-th state of a rollout is saved too.
-    Arrivals decide and no clock does, so equal seeds save equal states. Several planners may share
-    one schedule; then a cell is new once for all of them.
+    Known cells are saved ever more rarely: n arrivals in a cell cost about log₂ n saves. Where
+    observations say little, every `at_least_every`-th state of a rollout is saved too. Where they
+    say so much that nearly every state is new, novelty tells states apart no longer, and a budget
+    bounds what saving costs: one save is earned in `one_in` queries, and up to `reserve` unspent
+    ones are kept. Arrivals decide and no clock does, so equal seeds save equal states. Several
+    planners may share one schedule; then a cell is new once for all of them, and they share the
+    budget.
     """
 
     def __init__(
@@ -337,6 +340,8 @@ class ByNovelty:
         *,
         flatten: Callable[[Any], Any] | None = None,
         at_least_every: int = 64,
+        one_in: int = 8,
+        reserve: int = 256,
     ):
         """Make a schedule that has seen nothing.
 
@@ -344,11 +349,15 @@ class ByNovelty:
             cells: numbers the cells; None takes the planner's keys, which must be numbers then.
             flatten: what turns an observation into one that `cells` takes; None changes nothing.
             at_least_every: queries of a rollout after which a state is saved in any case.
+            one_in: queries that earn one save.
+            reserve: saves that can be done beforehand, and that can be left over.
         """
         self._cells = cells
         self._flatten = flatten
         self._at_least_every = at_least_every
         self._arrivals: dict[int, int] = {}
+        self._one_in = one_in
+        self._most_credit = self._credit = one_in * reserve  # in queries
 
     @property
     def reached(self) -> int:
@@ -362,19 +371,27 @@ class ByNovelty:
     def due(self, length: int, observation: Any, key: Any) -> bool:
         """Count an arrival; return whether the count is a power of two, or the time has come."""
         arrivals = self._arrive(observation, key)
-        return arrivals & (arrivals - 1) == 0 or length % self._at_least_every == 0
+        self._credit = min(self._credit + 1, self._most_credit)
+        if length % self._at_least_every == 0:
+            self._credit = max(self._credit - self._one_in, 0)
+            return True
+        if arrivals & (arrivals - 1) or self._credit < self._one_in:
+            return False
+        self._credit -= self._one_in
+        return True
 
     def state(self) -> State:
-        """Return the arrivals of each cell."""
+        """Return the arrivals of each cell, and what is left of the budget."""
         count = len(self._arrivals)
         return {
+            "credit": self._credit,
             "keys": np.fromiter(self._arrivals.keys(), np.int64, count),
             "arrivals": np.fromiter(self._arrivals.values(), np.int64, count),
             "cells": None if self._cells is None else self._cells.state(),
         }
 
     def load(self, state: State) -> None:
-        """Take the arrivals of an equal schedule."""
+        """Take those of an equal schedule; those of version 0.2.0 know no budget."""
         like = np.empty(len(state["keys"]), np.int64)
         keys = array(state["keys"], like, "keys")
         arrivals = array(state["arrivals"], like, "arrivals")
@@ -383,6 +400,9 @@ class ByNovelty:
         if self._cells is not None:
             self._cells.load(state["cells"])
         self._arrivals = dict(zip(keys.tolist(), arrivals.tolist(), strict=True))
+        self._credit = self._most_credit
+        if "credit" in state:
+            self._credit = number(state, "credit", most=self._most_credit)
 
     def _arrive(self, observation: Any, key: Any) -> int:
         if self._cells is not None:

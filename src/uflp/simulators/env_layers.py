@@ -56,10 +56,13 @@ def _copy_of(observation: Any) -> Any:
     cls = type(observation)
     if cls is np.ndarray and not observation.dtype.hasobject:
         return observation.copy()
-    if cls is dict and all(
-        type(part) is np.ndarray and not part.dtype.hasobject for part in observation.values()
-    ):
-        return {name: part.copy() for name, part in observation.items()}
+    if cls is dict:
+        parts = {}
+        for name, part in observation.items():
+            if type(part) is not np.ndarray or part.dtype.hasobject:
+                return copy.deepcopy(observation)
+            parts[name] = part.copy()
+        return parts
     return observation if cls is int else copy.deepcopy(observation)
 
 

@@ -146,10 +146,14 @@ class GymnasiumSimulator(Simulator):
         """
         check_strategy(strategy)
         check_time_limit(time_limit)
+        if isinstance(env, gymnasium.vector.VectorEnv):
+            raise UsageError(
+                f"{type(env).__name__} is a vector of environments: wrap each one by itself"
+            )
         if not isinstance(env, gymnasium.Env):
             raise UsageError(
-                f"{type(env).__name__} is not a gymnasium.Env: of a vector of environments, "
-                "wrap each one by itself"
+                f"{type(env).__name__} is not a gymnasium.Env: give an environment, a function "
+                'that makes one, or its id, such as "MountainCar-v0"'
             )
         self.env = env
         self.observation_space = env.observation_space

@@ -86,7 +86,7 @@ class _Slot(NamedTuple):
     name: str
     path: str
     kind: str
-    arrays: tuple[tuple[str, str, tuple[int, ...]], ...]
+    arrays: tuple[tuple[str, np.dtype[Any], tuple[int, ...]], ...]
 
 
 class Plan:
@@ -120,7 +120,7 @@ class Plan:
                 name,
                 f"{type(one.item).__name__}.{name}",
                 "other" if form.kind == "coded" and not compact else form.kind,
-                form.arrays,
+                tuple((key, np.dtype(dtype), shape) for key, dtype, shape in form.arrays),
             )
             for one in tracked
             for name, form in one.kept.items()
@@ -141,10 +141,9 @@ class Plan:
         coded: dict[int, Any] = {}
         arrays: list[np.ndarray] = []
         others: dict[int, Any] = {}
-        for number, slot in enumerate(self._slots):
-            kind = slot.kind
+        for number, (held, name, _, kind, forms) in enumerate(self._slots):
             try:
-                value = slot.held[slot.name]
+                value = held[name]
             except KeyError as error:
                 raise UnplannedError from error
             if kind == "leaf":
@@ -157,10 +156,10 @@ class Plan:
             elif kind == "coded" and type(value) in self._codecs:
                 if id(value) not in coded:
                     coded[id(value)] = self._codecs[type(value)].read(value)
-            elif kind == "array" and _fits(value, slot.arrays[0]):
+            elif kind == "array" and _fits(value, forms[0]):
                 arrays.append(value)
                 parts.append(value.tobytes())
-            elif kind == "arrays" and _all_fit(value, slot.arrays):
+            elif kind == "arrays" and _all_fit(value, forms):
                 arrays += value.values()
                 parts += [part.tobytes() for part in value.values()]
             else:
@@ -686,11 +685,18 @@ def _is_lone_array(value: Any) -> bool:
     )
 
 
-def _fits(value: Any, form: tuple[str, str, tuple[int, ...]]) -> bool:
-    return _is_lone_array(value) and value.dtype.str == form[1] and value.shape == form[2]
+def _fits(value: Any, form: tuple[str, np.dtype[Any], tuple[int, ...]]) -> bool:
+    """Return whether a value is a lone array of a type and shape; the type is one of numbers."""
+    return (
+        type(value) is np.ndarray
+        and value.dtype == form[1]
+        and value.shape == form[2]
+        and value.base is None
+        and value.flags.c_contiguous
+    )
 
 
-def _all_fit(value: Any, forms: tuple[tuple[str, str, tuple[int, ...]], ...]) -> bool:
+def _all_fit(value: Any, forms: tuple[tuple[str, np.dtype[Any], tuple[int, ...]], ...]) -> bool:
     return (
         type(value) is dict
         and list(value) == [key for key, _, _ in forms]

@@ -89,7 +89,7 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
             checkpoint_period: steps between two snapshots of an episode. None means 1 where a
                 snapshot has a few bytes; elsewhere, where saving costs several steps, states are
                 saved by novelty: when their cell is reached for the 1st, 2nd, 4th, 8th, … time,
-                and every 64 steps.
+                and every 64 steps; beyond a reserve of 256, one state in 8 at most.
             restart_limit: steps after which an episode that began with a restart is truncated; None
                 lets it go on to its end.
             time_limit: what becomes of a limit that truncates: `restart` starts it anew at a

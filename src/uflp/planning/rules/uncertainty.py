@@ -27,6 +27,7 @@ Score = Callable[[np.ndarray], np.ndarray]
 _BLOCK = 256
 _TOGETHER = 256
 _FEW = 10_000
+_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -272,11 +273,16 @@ class Bounds:
             self._fit()
             item %= self._bounds.size
         block, place = divmod(item, _BLOCK)
-        if self._ids is None or self._bounds[block, place] == -np.inf:
-            self._set(np.array([block]), np.array([place]), np.array([np.inf]))
+        before = self._bounds[block, place]
+        if before < np.inf if self._ids is None else before == -np.inf:
+            # Nothing exceeds it, so that the rest of the block need not be looked at.
+            self._bounds[block, place] = np.inf
+            self._ties[block] = self._ties[block] + 1 if self._highest[block] == np.inf else 1
+            self._highest[block] = np.inf
 
     def best(self, rng: np.random.Generator) -> int:
         """Return the number of an entry whose score no other exceeds."""
+        self._score_new()
         together = 1
         while True:
             block, place = self._draw_highest(rng)
@@ -303,6 +309,16 @@ class Bounds:
         if np.isnan(bounds).any():
             raise StateError("a bound is not a number")
         self._take(array(bounds, like, "bounds"))
+
+    def _score_new(self) -> None:
+        """Score all items that nothing is known of, which one by one would be as many searches."""
+        blocks = np.flatnonzero(self._highest == np.inf)
+        rows, places = np.nonzero(self._bounds[blocks] == np.inf)
+        for first in range(0, len(rows), _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            items = blocks[rows[some]] * _BLOCK + places[some]
+            self._bounds.ravel()[items] = self._present_scores(self._item_of(items))
+        self._note_highest(blocks)
 
     def _draw_highest(self, rng: np.random.Generator) -> tuple[int, int]:
         """Draw a place that has the highest bound, each of several equally likely."""
@@ -333,6 +349,9 @@ class Bounds:
     def _set(self, blocks: np.ndarray, places: np.ndarray, bounds: np.ndarray) -> None:
         """Set one bound in each of several blocks."""
         self._bounds[blocks, places] = bounds
+        self._note_highest(blocks)
+
+    def _note_highest(self, blocks: np.ndarray) -> None:
         rows = self._bounds[blocks]
         self._highest[blocks] = rows.max(axis=1)
         self._ties[blocks] = np.count_nonzero(rows == self._highest[blocks, None], axis=1)
