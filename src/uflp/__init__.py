@@ -61,7 +61,7 @@ _HOME = {
     "sweep": "uflp.api",
     "train": "uflp.api",
 }
-"""Where the public names are that are looked up when first used, so that `import uflp` is quick."""
+"""Modules of the public names, imported at first use, so that `import uflp` is quick."""
 
 
 def __getattr__(name: str) -> Any:

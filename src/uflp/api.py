@@ -53,7 +53,7 @@ _REGISTRIES: Mapping[str, Registry] = {
 
 
 class Result(Outcome):
-    """What a run came to.
+    """Outcome of a run.
 
     Attributes:
         settings: what decided it.

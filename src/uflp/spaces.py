@@ -1,4 +1,4 @@
-"""What spaces mean for those who store and compare observations and actions."""
+"""Spaces of observations and actions, as those who store and compare them see them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class RealActions:
 
 
 Actions = int | RealActions
-"""How many actions there are where they are 0, 1, …; else what they are."""
+"""The number of actions where they are 0, 1, …; else a description of them."""
 
 
 def actions(space: gymnasium.Space) -> Actions:

@@ -1,4 +1,4 @@
-"""What a part of a run gives to be saved, and takes to go on as if it had never stopped."""
+"""The state of a part: saved with a run, and loaded to go on as if it had never stopped."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class DamagedError(ValueError):
 
 
 class Written(NamedTuple):
-    """What is known of a file: its name, checksum, and size in bytes."""
+    """A file's name, checksum, and size in bytes."""
 
     name: str
     checksum: bytes
@@ -45,7 +45,7 @@ class Written(NamedTuple):
 
 
 class Extension(NamedTuple):
-    """How values of a further type are written, for those who have one.
+    """Encoding of values of a further type, for those who have one.
 
     Attributes:
         kind: the type.

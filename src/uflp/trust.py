@@ -32,7 +32,7 @@ _OWN_ADDRESSES = (None, "local", "auto")
 """Ray clusters that this machine belongs to, whatever a file says."""
 
 Names = dict[str, str | None]
-"""What may be used, and the folder in which the user had the module, if it was the current one."""
+"""Permitted names, each with the folder of its module if that was the current one."""
 
 
 class UntrustedError(UsageError):
@@ -41,7 +41,7 @@ class UntrustedError(UsageError):
 
 @dataclass(frozen=True)
 class _Source:
-    """Where names come from.
+    """Origin of names.
 
     Attributes:
         place: a run folder, or a file.

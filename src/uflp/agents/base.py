@@ -1,4 +1,4 @@
-"""What an agent is: pure functions over a learner's state."""
+"""The record of an agent: pure functions over a learner's state."""
 
 from __future__ import annotations
 

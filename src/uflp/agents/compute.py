@@ -1,4 +1,4 @@
-"""How JAX is set up for networks this small."""
+"""The set-up of JAX for networks this small."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def _ahead(steps: int = 1 << 14) -> np.ndarray:
 _AHEAD = _ahead()
 
 _STEP, _SYNCED, _ROWS = 0, 1, 2
-"""Where a clock has what `start_clock` tells of."""
+"""Places in a clock of what `start_clock` returns."""
 
 
 class Weights(NamedTuple):
@@ -69,7 +69,7 @@ class Weights(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """How far rows have to go that were left alone: A, U and V, each [B, 1]; A is 0 for no way."""
+    """Steps still due to rows that were left alone: A, U and V, each [B, 1]; A is 0 for none."""
 
     total: jax.Array
     mean: jax.Array

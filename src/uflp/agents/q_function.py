@@ -1,4 +1,4 @@
-"""What a Q-function is: a network, its optimiser and its target network in one."""
+"""A Q-function: a network, its optimiser and its target network in one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Loss = Callable[[jax.Array], jax.Array]
 
 @dataclass(frozen=True)
 class Fitting:
-    """How a Q-function is fitted.
+    """Settings of how a Q-function is fitted.
 
     Attributes:
         hidden: widths of the hidden layers.
@@ -43,7 +43,7 @@ class Fitting:
 
 @dataclass(frozen=True)
 class TargetFitting(Fitting):
-    """How a Q-function is fitted that has a target network.
+    """Settings of how a Q-function with a target network is fitted.
 
     Attributes:
         hidden: widths of the hidden layers.

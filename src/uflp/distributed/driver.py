@@ -183,7 +183,7 @@ class Driver:
 
     @property
     def waits_for(self) -> str:
-        """Who holds up the others; see `RateLimiter.waits_for`."""
+        """The part that the others wait for; see `RateLimiter.waits_for`."""
         assert self._cluster.chunk is not None
         held_up = len(self._collecting) < self._cluster.actors
         waits = self._rate_limiter.waits_for(self._cluster.chunk)

@@ -19,7 +19,7 @@ class NamedAgent(NamedTuple):
         exploration: how uncertainty enters what it does.
         summary: one line for `uflp list`.
         values: settings that come with the agent, in whichever preset.
-        uncertainty: the one that it goes by unless another is named; None leaves it to the preset
+        uncertainty: the one that it uses unless another is named; None leaves it to the preset
             and to whether it has an ensemble.
     """
 

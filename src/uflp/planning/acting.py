@@ -1,4 +1,4 @@
-"""How actions are chosen: greedily or from a policy, by chance, and with a bonus."""
+"""The choice of actions: greedily or from a policy, at random, and with a bonus."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ real-valued, the means and log deviations that they are drawn by, [2, D]."""
 
 
 class Acting(Stateful, Protocol):
-    """What chooses the actions of rollouts."""
+    """Chooses the actions of rollouts."""
 
     def begin_rollout(self, rng: np.random.Generator) -> None:
         """Begin a rollout."""

@@ -1,6 +1,6 @@
 """The history: the FIFO of snapshots that rollouts restart from (the paper's H).
 
-First what others may ask of it, then the history, then where the data of its snapshots lies.
+First the protocol, then the history, then the storage of its snapshots.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DEFAULT_ENTRIES = 1_000_000
 
 
 class HistoryLike(Protocol):
-    """What a planner and its rule ask of a history, which may lie in another process.
+    """The protocol of a history, which may lie in another process.
 
     Attributes:
         oldest: number of the oldest entry, as far as it is known here.
@@ -59,7 +59,7 @@ class History:
     """A FIFO of snapshots, each beside the key that an uncertainty knows it by.
 
     An entry is named by its number, counted from the first one ever added; numbers are never used
-    again, so an entry that was evicted in the meantime is told from the one in its place.
+    again, so an entry that was evicted in the meantime is never mistaken for the one in its place.
     Snapshots are kept as bytes: in rows of one array where all have the same width, in a ring of
     bytes otherwise. There is no Python object per entry, but for snapshots that are objects
     themselves.
@@ -290,7 +290,7 @@ def saved_entries(
 
 
 class Store(Protocol):
-    """Where the data of snapshots lies; rows are places in the history's ring."""
+    """Storage of the data of snapshots; rows are places in the history's ring."""
 
     def put(self, data: Any, row: int, oldest: int, newest: int, rows: int) -> int:
         """Store data at a row and return the number of the oldest entry that still has room."""

@@ -1,4 +1,4 @@
-"""Where a score came from: the executed actions of every frame since the initial state.
+"""The origin of a score: the executed actions of every frame since the initial state.
 
 A screen score is stitched together by restarts, so it counts only once its own actions, played from
 the start, give it again. What leads to a snapshot is a chain of segments, each with the actions
@@ -34,7 +34,7 @@ class Segment(NamedTuple):
 
 
 class Place:
-    """Where one actor is: the last snapshot behind it, and the actions since."""
+    """Position of one actor: the last snapshot behind it, and the actions since."""
 
     def __init__(self, last: Segment, since: bytes = b""):
         self.last = last
@@ -78,7 +78,7 @@ class Lineage:
         self._places[0] = Place(segment)
 
     def stepped(self, executed: bytes, score: float, actor: int = 0) -> None:
-        """Take note of the actions of a step's frames, and of the screen score after it."""
+        """Record the actions of a step's frames, and the screen score after it."""
         place = self._places[actor]
         place.since += executed
         if score > self.best_score:

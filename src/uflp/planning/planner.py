@@ -176,7 +176,7 @@ class LocalPlanner:
         return self.history is not None and self._schedule.due(self.length, observation, self.key)
 
     def ended(self, screen_score: float) -> None:
-        """End the rollout; the rule is told which live entries it added, and its score."""
+        """End the rollout; tell the rule which live entries it added, and its score."""
         self.failures = 0
         if self.history is None or self.rule is None:
             return

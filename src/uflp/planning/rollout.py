@@ -24,7 +24,7 @@ PATIENCE = 10
 """Rollouts in a row that a simulator may fail in before the run gives up."""
 
 FAILURES = (Exception, SystemExit)
-"""What a simulator may raise: one that calls `sys.exit` fails, and does not end the run."""
+"""Errors that count as failures of a simulator. One that calls `sys.exit` does not end the run."""
 
 
 class SimulatorFailedError(RunError):
@@ -57,7 +57,7 @@ class Rollout:
         Args:
             simulator: what is queried.
             actor: chooses actions.
-            planner: is told of s0, of every query and of the end, and saves states.
+            planner: counts queries, saves states, and learns how rollouts end.
             randomness: of the run.
             observers: watch.
         """

@@ -227,7 +227,7 @@ class FrameReplay:
         return np.frombuffer(data, np.uint8).reshape(self._image)
 
     def _count(self, rows: int = 1) -> None:
-        """Take note of new rows, and forget the frames that only those before them named."""
+        """Record new rows, and forget the frames that only those before them named."""
         self.added += rows
         if self.added > len(self._rows):
             self._forget(int(self._rows["observation"][self.added % len(self._rows)].min()))

@@ -43,7 +43,7 @@ class Parcel(NamedTuple):
 
 
 class Outbox(Whole):
-    """Takes the place of a `Replay` where that is elsewhere."""
+    """Stand-in for a `Replay` in another process."""
 
     def __init__(self, space: gymnasium.Space, masked: int, actions: Actions = 1):
         self.row = layout_of_row(space, masked, actions)
@@ -86,7 +86,7 @@ class Squeezed(NamedTuple):
 
 
 class FrameOutbox:
-    """Takes the place of a `FrameReplay` where that is elsewhere.
+    """Stand-in for a `FrameReplay` in another process.
 
     A frame is compressed here, once, and stays so until it is sampled.
     """

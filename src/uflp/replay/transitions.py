@@ -16,7 +16,7 @@ _WORD = 4  # bytes
 
 
 class Whole:
-    """What calls observations by themselves, because its rows hold them whole."""
+    """Encodes each observation as itself, because rows hold observations whole."""
 
     def keep(self, observation: Any, after: Any) -> Any:
         """Return what to call an observation by: itself."""

@@ -231,4 +231,4 @@ _BLOCKS: dict[str, Callable[[Results], str]] = {
     "speed": _speed,
     "finds": _finds,
 }
-"""What writes each block, with links as from the folder of the checkout."""
+"""Writers of the blocks, with links as from the folder of the checkout."""

@@ -209,7 +209,7 @@ class Comparison:
 
     @property
     def advice(self) -> str:
-        """What to try next, in one sentence, where nobody learned; else empty."""
+        """A sentence on what to try next where nobody learned; else empty."""
         return advice(self.step, self.local)
 
     @property

@@ -46,7 +46,7 @@ _OURS = re.compile(r"(state|[a-z][a-z0-9_.-]*-\d+-\d+\.rows)(\.tmp)?")
 
 
 class Saved(NamedTuple):
-    """What one checkpoint took.
+    """Costs of one checkpoint.
 
     Attributes:
         seconds: time spent.
@@ -355,7 +355,7 @@ class Saver:
 
     @property
     def advice(self) -> str:
-        """What to tell those who want to go on after an end."""
+        """A sentence for those who want to go on after an end."""
         if self._run.simulator.portable:
             return resume_command(self._folder.path)
         return "nothing was saved: snapshots of this simulator live in memory only"

@@ -24,7 +24,7 @@ from uflp.arrays import write_arrays
 from uflp.runs.events import EventFile
 from uflp.runs.provenance import changes, provenance
 from uflp.runs.run_protocol import BestTrajectory
-from uflp.training.metrics import Row
+from uflp.training.metrics import COLUMNS, Row
 from uflp.training.settings import RunSettings, present_names
 from uflp.types import RunError, UsageError
 
@@ -115,7 +115,7 @@ class Lock:
 
 
 class Record(Protocol):
-    """What a part of a run writes into the folder."""
+    """A part of a run that writes a file into the folder."""
 
     @property
     def file(self) -> str:
@@ -347,11 +347,6 @@ def summarize(
     ]
     queries = rows[-1]["queries"] if rows else 0
     returns = [row["eval_return_mean"] for row in rows]
-    known = {
-        *("queries", "wall_seconds", "rollouts", "restarts", "sgd_steps", "eval_return_mean"),
-        *("eval_return_std", "eval_episodes", "train_return_mean", "loss", "history_size"),
-        *("replay_size", "positive_rewards"),
-    }
     summary = {
         **settings.names(),
         "queries": queries,
@@ -367,7 +362,7 @@ def summarize(
         "wall_seconds": round(seconds, 3),
         "queries_per_second": round(queries / seconds, 1) if seconds else None,
         "run_dir": None if folder is None else str(folder),
-        **({key: value for key, value in rows[-1].items() if key not in known} if rows else {}),
+        **({key: value for key, value in rows[-1].items() if key not in COLUMNS} if rows else {}),
     }
     return {key: _plain(value) for key, value in summary.items()}
 

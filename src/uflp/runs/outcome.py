@@ -18,7 +18,7 @@ from uflp.types import UsageError
 
 @dataclass(frozen=True, repr=False)
 class Outcome:
-    """What a run came to.
+    """Outcome of a run.
 
     Attributes:
         settings: what decided it.

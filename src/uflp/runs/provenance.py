@@ -1,4 +1,4 @@
-"""What a run is made with: versions of libraries, the revision of the code, machine and date."""
+"""Provenance of a run: versions of libraries, revision of the code, machine and date."""
 
 from __future__ import annotations
 

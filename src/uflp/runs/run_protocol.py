@@ -1,4 +1,4 @@
-"""What a run is to those who keep its records."""
+"""The protocol of a run, as those who keep its records see it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from uflp.types import Snapshot
 
 
 class BestTrajectory(Protocol):
-    """Where the best screen score came from.
+    """The trajectory of the best screen score.
 
     Attributes:
         best_score: the highest screen score so far.
@@ -45,7 +45,7 @@ class RunProtocol(Stateful, Protocol):
 
     @property
     def lineage(self) -> BestTrajectory | None:
-        """What led to the best score, None where that cannot be replayed."""
+        """The actions that led to the best score, None where they cannot be replayed."""
 
     @property
     def in_simulator(self) -> bool:

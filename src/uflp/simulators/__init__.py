@@ -1,4 +1,4 @@
-"""What can be saved and restored."""
+"""Simulators: environments that can be saved and restored."""
 
 from uflp.registry import Registry
 from uflp.simulators.base import Simulator, SnapshotError, UnsavableError

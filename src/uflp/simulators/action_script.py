@@ -18,7 +18,7 @@ _PATIENCE = 10
 
 
 class Event(NamedTuple):
-    """What one step or one reset gave; a reset has no reward and no end."""
+    """Outcome of one step or one reset; a reset has no reward and no end."""
 
     observation: Any
     reward: float | None = None
@@ -110,7 +110,7 @@ def difference(expected: list[Event], found: list[Event], tolerance: float = 0.0
 
 
 class Deviation(NamedTuple):
-    """How far two plays of one script lie apart.
+    """Differences between two plays of one script.
 
     Attributes:
         largest: largest difference of two numbers up to where they diverge.

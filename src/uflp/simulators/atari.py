@@ -181,7 +181,7 @@ class AtariSimulator(Simulator):
         self._best, self._best_by_bug = real(logs, "best"), real(logs, "best_by_bug")
 
     def join_logs(self, logs: State) -> None:
-        """Take note of what another simulator has seen."""
+        """Record what another simulator has seen."""
         self._cells.update(logs["cells"].tolist())
         self._visited.update(logs["places"])
         self._best = max(self._best, float(logs["best"]))
@@ -271,7 +271,7 @@ class AtariSimulator(Simulator):
                 return
 
     def _log(self, score: float) -> None:
-        """Take note of a state and its screen score."""
+        """Record a state and its screen score."""
         self._cells.add(cell_id(self._observation))
         if self._places is not None:
             self._visited.add(self.place(self._observation))

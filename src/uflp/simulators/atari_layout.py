@@ -183,7 +183,7 @@ class Layout:
 
 
 class _Reader:
-    """Takes a state apart from its beginning on."""
+    """Reads a state field by field, from its beginning on."""
 
     def __init__(self, state: bytes):
         self._state = state

@@ -98,7 +98,7 @@ class Writer:
     """
 
     _SHARED: ClassVar[Mapping[str, Callable[..., Any]]]
-    """How to write what can be shared, by its kind."""
+    """Encoders of objects that can be shared, by their kind."""
 
     def __init__(self, skip: Set[str], exact: bool, codecs: Codecs):
         self._skip = skip

@@ -109,7 +109,7 @@ class BsuiteSimulator(Simulator):
 
 @dataclass
 class _Course:
-    """What a snapshot holds."""
+    """Contents of a snapshot."""
 
     env: Any
     observation: np.ndarray

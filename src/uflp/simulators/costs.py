@@ -1,4 +1,4 @@
-"""What going back costs on a simulator: time of a save and of a restore, and size of a snapshot."""
+"""The costs of going back: time of a save and of a restore, and size of a snapshot."""
 
 from __future__ import annotations
 

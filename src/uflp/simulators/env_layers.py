@@ -1,4 +1,4 @@
-"""What a strategy saves: an environment with its layers, and what was seen of it last."""
+"""An environment with its layers, and its last observation: all that a strategy saves."""
 
 from __future__ import annotations
 

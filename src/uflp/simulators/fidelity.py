@@ -20,14 +20,14 @@ from uflp.simulators.lookup import named
 from uflp.types import UsageError
 
 TOLERANCE = 1e-6
-"""How far numbers may lie apart and count as equal, relative to numbers larger than 1."""
+"""The difference up to which numbers count as equal, relative to numbers larger than 1."""
 
 Grade = Literal["bit", "tolerance", "diverges", "refused"]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What checking a simulator came to.
+    """Outcome of checking a simulator.
 
     Attributes:
         outcome: `faithful`, `unfaithful`, or `refused`, where it cannot be saved at all.

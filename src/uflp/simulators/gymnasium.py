@@ -60,7 +60,7 @@ class Gymnasium:
 
     @property
     def imports(self) -> dict[str, str | None]:
-        """What needs the user's word if a file says so.
+        """Names that need the user's word if a file gives them.
 
         It is the id, if it names a module that Gymnasium imports first (`module:ID`), and arguments
         of the environment, which may name files.
@@ -338,7 +338,7 @@ def _stamp(env: Any, strategy: Strategy) -> str:
 
 @dataclass
 class _Constants:
-    """What a snapshot leaves out because it does not change, and must be equal."""
+    """Parts that a snapshot leaves out because they do not change, and must be equal."""
 
     left_out: dict[str, Any]
     made_with: str

@@ -175,7 +175,7 @@ class GymnaxSimulator(Simulator):
 
 
 class Layout:
-    """How a pytree of arrays lies in bytes, leaf after leaf.
+    """Layout of a pytree of arrays in bytes, leaf after leaf.
 
     Attributes:
         width: bytes in all.

@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Projection:
-    """How the places of a simulator fall into the cells of a grid.
+    """Projection of a simulator's states onto the cells of a grid.
 
     Attributes:
         axes: what the rows and the columns of the grid are.

@@ -1,4 +1,4 @@
-"""What can change in an environment, worked out once, so that a snapshot holds only that.
+"""Plan of a snapshot: what can change in an environment is worked out once, and only that is saved.
 
 An environment of a known package is played for a few steps from given seeds. Attributes that stayed
 the same are taken for constant: a snapshot leaves them out, and each save verifies that they are
@@ -68,7 +68,7 @@ class Tracked(NamedTuple):
 
 
 class Form(NamedTuple):
-    """What an attribute holds most of the time, so that it can be written without a description.
+    """The usual form of an attribute, which can be written without a description.
 
     Attributes:
         kind: `leaf`, `array`, `arrays` (a dictionary of them), `pcg64`, `coded`, or `other`.
@@ -90,7 +90,7 @@ class _Slot(NamedTuple):
 
 
 class Plan:
-    """What a snapshot of one environment holds: attributes of objects that stay the same objects.
+    """Contents of a snapshot of one environment: attributes of objects that stay the same objects.
 
     Attributes:
         checksum: of all that a snapshot leaves out; equal for instances that understand each other.
@@ -356,7 +356,7 @@ def make_plan(layered: LayeredEnv, skip: Set[str], codecs: attributes.Codecs) ->
 
 
 class _Needs(NamedTuple):
-    """What a snapshot of a simulation must hold.
+    """Contents that a snapshot of a simulation must have.
 
     Attributes:
         edited: names of arrays of the model.
@@ -371,7 +371,7 @@ class _Needs(NamedTuple):
 
 _SIZES = ("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "nmocap", "neq", "nsensor")
 _SIMULATIONS: dict[tuple[Any, ...], _Needs] = {}
-"""What was found out so far, by the descriptions of simulations."""
+"""Plans made so far, by the descriptions of simulations."""
 
 
 class _Trial:

@@ -33,7 +33,7 @@ from uflp.simulators.snapshot_plan import MARK, Plan, make_plan
 
 
 class Strategy(ABC):
-    """How one environment is saved.
+    """A way to save one environment.
 
     Attributes:
         name: what users call the strategy.
@@ -333,7 +333,7 @@ class Replay(Strategy):
 
 @dataclass
 class _Tape:
-    """What happened since the episode began, and what it led to."""
+    """The events of the episode so far, and the observation that they led to."""
 
     events: list[list[Any]] = field(default_factory=list)
     observation: Any = None

@@ -25,7 +25,7 @@ def require_finite(what: str, value: Any, query: int) -> None:
 
 
 class Counted(NamedTuple):
-    """What an actor has counted since it last said so.
+    """Counts of an actor since its last report.
 
     Attributes:
         positive_rewards: queries with a positive reward.
@@ -39,7 +39,7 @@ class Counted(NamedTuple):
 
 
 class SinceLastRow(NamedTuple):
-    """What counters add to a row of metrics.
+    """Counts that go into a row of metrics.
 
     Attributes:
         train_return_mean: of rollouts that ended since the last row.
@@ -106,13 +106,13 @@ class Counters(Observer):
         return taken
 
     def join(self, counted: Counted) -> None:
-        """Take note of what an actor elsewhere has counted."""
+        """Add the counts of an actor in another process."""
         self.positive_rewards += counted.positive_rewards
         self._returns += counted.returns
         self.dropped_rollouts += counted.dropped
 
     def loss(self, loss: float) -> None:
-        """Take note of an SGD step."""
+        """Record the loss of an SGD step."""
         self._losses.append(loss)
 
     def since_last_row(self) -> SinceLastRow:

@@ -38,11 +38,11 @@ class ExplorationObserver(Observer, ABC):
 
     @abstractmethod
     def visit(self, place: Any) -> None:
-        """Take note of a query made at a place, where there is a projection."""
+        """Record a query made at a place, where there is a projection."""
 
     @abstractmethod
     def restart(self, place: Any, observation: Any, screen_score: float) -> None:
-        """Take note of a restart.
+        """Record a restart.
 
         Args:
             place: where, None without a projection.
@@ -88,16 +88,16 @@ class ExplorationLog(ExplorationObserver):
 
     @property
     def records(self) -> list[Exploration | RestartGallery]:
-        """What a run folder is to hold."""
+        """The records that go into a run folder."""
         return [record for record in (self.exploration, self.restarted) if record is not None]
 
     def visit(self, place: Any) -> None:
-        """Take note of a query made at a place."""
+        """Record a query made at a place."""
         assert self.exploration is not None
         self.exploration.visit(place)
 
     def restart(self, place: Any, observation: Any, screen_score: float) -> None:
-        """Take note of a restart."""
+        """Record a restart."""
         if self.exploration is not None:
             self.exploration.restart(place)
         if self.restarted is not None:
@@ -174,13 +174,13 @@ class Exploration:
         return self._passed == 0
 
     def visit(self, place: Any) -> None:
-        """Take note of a query made at a place."""
+        """Record a query made at a place."""
         self._visited.append(place)
         if len(self._visited) == _PENDING:
             self._count()
 
     def restart(self, place: Any) -> None:
-        """Take note of a restart at a place."""
+        """Record a restart at a place."""
         self._restarted.append(place)
 
     def evaluated(self, queries: int) -> None:
@@ -311,7 +311,7 @@ class RestartGallery:
         self._images: dict[int, _Image] = {}
 
     def restart(self, observation: np.ndarray, screen_score: float) -> None:
-        """Take note of a restart at a stack of frames, the latest last."""
+        """Record a restart at a stack of frames, the latest last."""
         cell = cell_id(observation)
         count = self._counts[cell] = self._counts.get(cell, 0) + 1
         if cell not in self._images and self._makes_room(count):

@@ -12,7 +12,7 @@ Row = dict[str, Any]
 
 
 class Progress(NamedTuple):
-    """What a run has counted by itself when a row is begun.
+    """Counts of a run at the time of a row.
 
     Attributes:
         queries: so far, with those that restores by replay have cost.

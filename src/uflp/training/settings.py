@@ -1,4 +1,4 @@
-"""What decides a run: the settings of the loop, and of the parts that it wires together."""
+"""The settings of a run: those of the loop, and of the parts that it wires together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DROPPED = {"queries_at_once"}
 """Settings of earlier versions that are read and ignored: they changed no number."""
 
 BEFORE = {"time_limit": "continue"}
-"""What was done before a setting existed, where that is not its default."""
+"""Values that a run had before a setting existed, where they are not its default."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a new run may begin with: the history that another has left."""
+"""Warm start: a run begins with the history that another has left."""
 
 from __future__ import annotations
 

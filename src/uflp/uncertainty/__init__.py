@@ -1,4 +1,4 @@
-"""How unsure the agent is of a state and an action."""
+"""Uncertainties: u(s, a) or u(s), one file each."""
 
 from uflp.registry import Registry
 from uflp.uncertainty.base import Uncertainty

@@ -1,4 +1,4 @@
-"""What an uncertainty is: something that counts visits in its own way, and scores states."""
+"""The protocol of an uncertainty: it counts visits in its own way, and scores states."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PROBES = 8
 
 
 class Uncertainty(Stateful, Protocol):
-    """How unsure the agent is of a state, or of each action there.
+    """A measure of how unsure the agent is of a state, or of each action there.
 
     A key is what is kept of a state to score it later: an id, or the observation itself.
 
@@ -48,7 +48,7 @@ class Uncertainty(Stateful, Protocol):
         """Return the key of a state."""
 
     def observe(self, key: Any, action: Action) -> None:
-        """Take note of one query: this action was taken in this state."""
+        """Record one query: this action was taken in this state."""
 
     def score(
         self, keys: np.ndarray, predict: Predict, actions: np.ndarray | None = None, /

@@ -1,7 +1,7 @@
 """Random network distillation: u(s) = ‖f̂(s) − f(s)‖² / k, Eq. 11 of the paper over k.
 
 Divided by the number of outputs, so that the width of a network is no matter to the size of an
-intrinsic reward; no restart hangs on it.
+intrinsic reward; restarts do not depend on it.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Distilled:
         return observation
 
     def observe(self, key: Any, action: Action) -> None:
-        """Take note of an observation; learn once there are enough."""
+        """Record an observation; learn once there are enough."""
         self._observed += 1
         if self._observed % self._period:
             return

@@ -104,7 +104,7 @@ def metrics(
 
 
 class ExplorationMap:
-    """Where an environment has been and where it restarted, by two numbers of its observations.
+    """Map of where an environment has been and restarted, by two numbers of its observations.
 
     It keeps up to 32,768 points of each kind. When there are more, every second one is dropped and
     of the following ones half as many are kept.

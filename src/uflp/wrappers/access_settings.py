@@ -34,7 +34,7 @@ _PLAIN = (gymnasium.spaces.Box, gymnasium.spaces.Discrete)
 
 @dataclass(frozen=True)
 class AccessSettings:
-    """What decides where episodes begin and what is saved; see `LocalAccess`."""
+    """Settings of where episodes begin and what is saved; see `LocalAccess`."""
 
     uncertainty: Any = "counts"
     p_init: float = 0.2
@@ -175,7 +175,7 @@ class AccessSettings:
     ) -> SaveSchedule:
         """Return the save schedule: the period that was given, or by novelty where a save is dear.
 
-        Novelty goes by the cells of the counts, or by cells of its own.
+        Novelty uses the cells of the counts, or cells of its own.
         """
         if self.checkpoint_period is not None or simulator.snapshot_width is not None:
             return EveryKth(self.checkpoint_period or 1)
@@ -191,7 +191,7 @@ class AccessSettings:
 
 @dataclass(frozen=True)
 class PlannerParts:
-    """What copies of an environment may share; see `LocalPlanner`.
+    """Parts that copies of an environment may share; see `LocalPlanner`.
 
     Attributes:
         portable: whether snapshots are bytes.

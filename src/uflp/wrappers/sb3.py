@@ -82,7 +82,7 @@ class LocalAccessVecEnv(VecEnv):
         return self._stacked([results[number].observation for number in numbers])
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Take note of the actions."""
+        """Record the actions."""
         self._actions = actions
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:

@@ -44,7 +44,7 @@ class Begin(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a copy shows after a step, or after the beginning of an episode (no reward, no end)."""
+    """Outcome of a copy's step, or of the beginning of an episode (no reward, no end)."""
 
     observation: Any
     reward: float
@@ -54,7 +54,7 @@ class Result(NamedTuple):
 
 
 class _Copy:
-    """What is known of one copy.
+    """Record of one copy.
 
     Attributes:
         observation: what it shows.

@@ -1,4 +1,4 @@
-"""Copies of a simulator, in this process or spread over workers, that do as they are told.
+"""Copies of a simulator, in this process or spread over workers, that follow orders.
 
 A worker has several copies. All that its copies are to do at a time is one message, and all that
 came of it is another: with few workers, messages cost little beside the steps.
@@ -25,7 +25,7 @@ from uflp.types import RunError, Snapshot
 
 
 class Command(NamedTuple):
-    """What one copy is to do.
+    """Order to one copy.
 
     Attributes:
         kind: `step`, `reset`, `restore`, `save` (nothing else), or `call` of a method or attribute.
@@ -41,7 +41,7 @@ class Command(NamedTuple):
 
 
 class Stepped(NamedTuple):
-    """What came of a step."""
+    """Outcome of a step."""
 
     observation: Any
     reward: float
@@ -53,7 +53,7 @@ class Stepped(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """What came of a reset or a restore.
+    """Outcome of a reset or a restore.
 
     Attributes:
         replayed: steps that restores of this copy have cost so far.
@@ -68,7 +68,7 @@ class Begun(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What one copy has done: a snapshot of before, if one was asked for, and the outcome."""
+    """Answer of one copy: a snapshot of before, if one was asked for, and the outcome."""
 
     snapshot: Snapshot | None
     outcome: Any
@@ -78,7 +78,7 @@ class Workers(Protocol):
     """Copies that are numbered from 0."""
 
     def do(self, commands: dict[int, Command]) -> Iterator[tuple[int, Done]]:
-        """Let some copies do what they are told, each one thing; yield what came of it in order."""
+        """Give some copies an order each; yield the answers in the same order."""
 
     def close(self) -> None:
         """Close all copies."""
@@ -91,7 +91,7 @@ class InProcess:
         self._simulators = simulators
 
     def do(self, commands: dict[int, Command]) -> Iterator[tuple[int, Done]]:
-        """Let some copies do what they are told, one after the other."""
+        """Carry out the orders of some copies, one after the other."""
         for number, command in sorted(commands.items()):
             yield number, _done(self._simulators[number], command)
 
@@ -144,7 +144,7 @@ class Processes:
             raise
 
     def do(self, commands: dict[int, Command]) -> Iterator[tuple[int, Done]]:
-        """Let some copies do what they are told, all at a time.
+        """Carry out the orders of some copies, all at the same time.
 
         What the first ones did can be worked on while the others are still at it.
         """

@@ -1,4 +1,4 @@
-"""What a restart rule is: it is told what happens to a history, and chooses where to go back to."""
+"""The protocol of a restart rule: it follows a history, and chooses the state to go back to."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Kind = Literal["pair", "state"]
 
 
 class Start(NamedTuple):
-    """Where a rollout begins. A rule names entry and a0, the planner adds the snapshot.
+    """The start of a rollout. A rule names entry and a0, the planner adds the snapshot.
 
     Attributes:
         entry: number of the history's entry to restore, None for the initial-state distribution.
@@ -36,7 +36,7 @@ class Start(NamedTuple):
 
 
 class Sources(NamedTuple):
-    """What a rule may choose by.
+    """The parts of a run that a rule may use.
 
     Attributes:
         history: what it chooses from.
@@ -71,7 +71,7 @@ class RuleSettings(Protocol):
     """Settings of a rule: a frozen dataclass.
 
     Attributes:
-        needs: the uncertainty that the rule goes by: `any`, the name of one, or None.
+        needs: the uncertainty that the rule uses: `any`, the name of one, or None.
     """
 
     needs: ClassVar[str | None]
@@ -81,7 +81,7 @@ class RuleSettings(Protocol):
 
 
 class Rule:
-    """Where the next rollout begins: the choice inside Algorithm 2.
+    """Choose where the next rollout begins: the choice inside Algorithm 2.
 
     All but `choose` may be left as it is. What a rule keeps must be in its `state`.
     """

@@ -23,7 +23,7 @@ class Return:
 
 
 class ReturnRule(Rule):
-    """Takes the candidate with the highest return, ties at random.
+    """Choose the candidate with the highest return, ties at random.
 
     An entry's return is the screen score at the end of the rollout that added it, hence across
     restarts; until that has ended, the screen score at the entry. All entries of one rollout tie,
@@ -36,11 +36,11 @@ class ReturnRule(Rule):
         self._returns = EntryScores(sources.history)
 
     def added(self, entry: int, key: Any) -> None:
-        """Take note of the screen score so far."""
+        """Record the screen score so far."""
         self._returns.set(entry, self._sources.history.screen_scores(np.array([entry]))[0])
 
     def ended(self, entries: np.ndarray, screen_score: float) -> None:
-        """Take note of what the episode came to."""
+        """Record the final score of the episode."""
         self._returns.set(entries, screen_score)
 
     def choose(self, rng: np.random.Generator) -> Start:

@@ -64,7 +64,7 @@ class TDErrorRule(Rule):
         self._errors.set(entry, self._highest)
 
     def left(self, entry: int, transition: Transition) -> None:
-        """Take note of the TD error."""
+        """Record the TD error."""
         error = abs(self._td_error(transition)) + _LEAST
         self._errors.set(entry, error)
         self._highest = max(self._highest, error)

@@ -179,7 +179,7 @@ def make_search(uncertainty: Uncertainty, history: History, score: Score) -> Sea
 
 
 class _Items:
-    """What is searched: the distinct states where keys are ids, else the entries themselves.
+    """Items of a search: the distinct states where keys are ids, else the entries themselves.
 
     Of equal states the latest entry stands for all: being a FIFO, the history holds a state just
     as long as it holds that one.
@@ -296,7 +296,7 @@ class Bounds:
             together = min(2 * together, _TOGETHER)
 
     def state(self) -> State:
-        """Return what is searched, and the bounds: which of equals is drawn hangs on them."""
+        """Return what is searched, and the bounds: they decide which of equals is drawn."""
         return {**self._items.state(), "bounds": self._bounds}
 
     def load(self, state: State) -> None:
