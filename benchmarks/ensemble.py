@@ -27,9 +27,9 @@ def measure() -> dict[str, Any]:
     actions = int(simulator.action_space.n)
     size = settings.replay.learning_batch
     (width,) = simulator.observation_space.shape
-    widths = (width, *settings.learner.hidden, actions)
+    widths = (width, *settings.agent_config.hidden, actions)
     forward = 2 * size * sum(before * after for before, after in pairwise(widths))
-    agent = settings.learner.make(simulator.observation_space, actions)
+    agent = settings.agent_config.make(simulator.observation_space, actions)
     update = updates(agent, _batch(size, width, actions))
     seconds = seconds_per_call({"update": update, "product": product()}, repetitions=15)
     rates = {

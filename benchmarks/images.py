@@ -27,11 +27,11 @@ def measure() -> dict[str, Any]:
     """Returns operations per second of the update and of the product, and their ratio."""
     settings = resolve("atari/montezuma-revenge")
     size = settings.replay.learning_batch
-    agent = settings.learner.make(Frames(SHAPE), ACTIONS)
+    agent = settings.agent_config.make(Frames(SHAPE), ACTIONS)
     work = {"update": updates(agent, _batch(size)), "product": product()}
     seconds = seconds_per_call(work, repetitions=15)
     rates = {
-        "update": PASSES * size * _forward(settings.learner.hidden) / seconds["update"],
+        "update": PASSES * size * _forward(settings.agent_config.hidden) / seconds["update"],
         "product": PRODUCT / seconds["product"],
     }
     return {

@@ -57,7 +57,7 @@ def train_sb3(queries: int) -> float:
 
     torch.set_num_threads(1)
     settings = resolve("swingup", agent="ddqn", access="online")
-    learner = settings.learner
+    learner = settings.agent_config
     agent = DQN(
         "MlpPolicy",
         settings.simulator.make(0),

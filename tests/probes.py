@@ -191,7 +191,7 @@ def corridor_run(
         seed=seed,
         exploration=exploration,
         simulator=corridor or Corridor(length=6),
-        learner=learner or FixedValues(),
+        agent_config=learner or FixedValues(),
         uncertainty=counts,
         rule=RULES[rule](),
     )

@@ -624,7 +624,7 @@ def test_a_sweep_takes_settings_together_or_apart_and_its_folder_says_them(
     assert uflp("sweep", "deep-sea", *words, *more, "--uncertainty", "counts").code == 1
     settings = [job.settings for job in asked]
     assert [one.planning.p_init for one in settings] == [0.1, 0.2]
-    assert {(one.simulator.size, one.learner.hidden) for one in settings} == {(4, (8,))}
+    assert {(one.simulator.size, one.agent_config.hidden) for one in settings} == {(4, (8,))}
     folder = Path("runs/sweeps/deep-sea-default-local-counts-size=4-hidden=8-queries=9")
     assert [job.folder.parent for job in asked] == [folder / "p_init=0.1", folder / "p_init=0.2"]
 

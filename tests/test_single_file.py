@@ -172,7 +172,7 @@ def library_run(seed: int, queries: int, out: Path) -> LibraryRun:
     )
     train(dataclasses.replace(settings, simulator=RecordedDeepSea(size=SIZE)), out=out)
     policy = uflp.load(out)
-    agent = settings.learner.make(policy.observation_space, 2)
+    agent = settings.agent_config.make(policy.observation_space, 2)
     (table, rest), _ = agent.init(jax.random.key(Randomness(seed).integer("agent")))
     # A quarter of each is the weights; the others are what Adam keeps, and the target's weights.
     first, rest = np.asarray(table)[:, :64], np.asarray(rest)[0]

@@ -158,7 +158,7 @@ def test_bad_settings_are_refused(settings: Any, sentence: str) -> None:
 def test_presets_hold_the_values_of_the_paper(game: str) -> None:
     pytest.importorskip("ale_py")
     settings = resolve(f"atari/{game}", agent="dist-ddqn")
-    learner, values = settings.learner, settings.values()
+    learner, values = settings.agent_config, settings.values()
     assert (
         values["n_step"],
         values["learning_batch"],

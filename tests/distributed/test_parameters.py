@@ -17,7 +17,7 @@ def test_a_learner_is_known_by_what_was_published(preset, at_home, agent):
     values = {"hidden": (8,)} | ({"members": 3} if agent == "boot-ddqn" else {})
     settings = resolve(preset, agent=agent, overrides=values)
     space = settings.simulator.make(0).observation_space
-    made = settings.learner.make(space, 2)
+    made = settings.agent_config.make(space, 2)
     learner, other = made.init(jax.random.key(1)), made.init(jax.random.key(2))
     read = read_by_predict(made, learner, space)
     arrays = published(learner, read)

@@ -33,7 +33,7 @@ def test_both_sides_have_the_same_task_budget_and_seeds(tmp_path: Path) -> None:
         ("online", 1),
     ]
     local, online = jobs[0].settings, jobs[2].settings
-    assert local.simulator == online.simulator and local.learner == online.learner
+    assert local.simulator == online.simulator and local.agent_config == online.agent_config
     assert local.simulator.size == 12
     assert local.evaluation.queries == online.evaluation.queries == 500
     assert (local.planning.p_init, online.planning.p_init) == (0.3, 1.0)

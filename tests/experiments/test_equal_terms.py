@@ -98,8 +98,10 @@ def test_a_difference_is_seen(key: str, tmp_path: Path) -> None:
         if settings.access == "online" and key == "stop_at_return":
             job = dataclasses.replace(job, stop_at_return=0.123)
         elif settings.access == "online" and key == "hidden":
-            learner = dataclasses.replace(settings.learner, hidden=(3,))
-            job = dataclasses.replace(job, settings=dataclasses.replace(settings, learner=learner))
+            learner = dataclasses.replace(settings.agent_config, hidden=(3,))
+            job = dataclasses.replace(
+                job, settings=dataclasses.replace(settings, agent_config=learner)
+            )
         elif settings.access == "online":
             other = settings.changed(**{key: {"queries": 7, "epsilon": 0.5}[key]})
             job = dataclasses.replace(job, settings=other)

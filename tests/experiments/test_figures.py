@@ -75,7 +75,7 @@ def test_four_games_have_the_paper_s_runs(tmp_path):
     local = [job.settings.planning for job in jobs if job.settings.access == "local"]
     assert {(planning.p_init, planning.batch) for planning in local} == {(0.3, 32)}
     by_rnd = [job.settings for job in jobs if job.settings.uncertainty_name == "rnd"]
-    assert {(s.preset, s.learner.v_max) for s in by_rnd} == {
+    assert {(s.preset, s.agent_config.v_max) for s in by_rnd} == {
         ("atari/private-eye", 120_000),
         *((f"atari/{game}", 10_000) for game in ("montezuma-revenge", "venture", "pitfall")),
     }

@@ -160,7 +160,7 @@ def test_presets_hold_the_values_of_the_paper() -> None:
     for name in games:
         for access in ("local", "online"):
             settings = resolve(name, access=access)
-            game, learner = settings.simulator, settings.learner
+            game, learner = settings.simulator, settings.agent_config
             values = settings.values()
             assert (learner.hidden, learner.learning_rate) == ((512,), 1e-4)
             assert (learner.adam_epsilon, learner.max_gradient_norm) == (1e-5, 10.0)

@@ -232,14 +232,14 @@ def test_the_paper_s_values_with_rnd() -> None:
         assert (settings.planning.p_init, settings.planning.batch) == (0.3, 32)
         assert (settings.planning.restart, settings.uncertainty.rnd_width) == ("state", 1024)
         dist = resolve(f"atari/{game}", agent="dist-ddqn", uncertainty="rnd")
-        assert dist.learner.v_max == (120_000 if game == "private-eye" else 10_000)
+        assert dist.agent_config.v_max == (120_000 if game == "private-eye" else 10_000)
         assert (dist.planning.p_init, dist.planning.batch, dist.learning.n_step) == (0.3, 32, 5)
         counts = resolve(f"atari/{game}", agent="dist-ddqn", uncertainty="counts")
-        assert counts.learner.v_max == (120_000 if game == "private-eye" else 20_000)
+        assert counts.agent_config.v_max == (120_000 if game == "private-eye" else 20_000)
     overrides = {"rnd_learning_rate": 3e-4}
     settings = resolve("deep-sea", uncertainty="rnd", overrides=overrides)
     assert settings.uncertainty.rnd_learning_rate == 3e-4
-    assert settings.learner.learning_rate == 1e-3
+    assert settings.agent_config.learning_rate == 1e-3
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, Protocol
 
+import gymnasium
 import jax
 import numpy as np
 
@@ -91,3 +92,15 @@ def unpack(sample: Any, row: np.dtype) -> Batch:
         count = kind.itemsize // kind.base.itemsize
         columns.append(values[:, :count].reshape(len(sample), *kind.shape))
     return Batch(*columns)
+
+
+class AgentSettings(Protocol):
+    """Settings of an agent: a frozen dataclass."""
+
+    def make(self, space: gymnasium.Space, actions: Any) -> Agent:
+        """Return the agent.
+
+        Args:
+            space: of observations.
+            actions: their number, or a description of real-valued ones; see `uflp.spaces.Actions`.
+        """

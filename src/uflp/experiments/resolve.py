@@ -124,7 +124,7 @@ def resolve(
         seed=seed,
         exploration=named.exploration,
         simulator=simulator,
-        learner=_make(learner, values),
+        agent_config=_make(learner, values),
         uncertainty=_make(parts["uncertainty"], values),
         rule=_make(rule, values),
         **{name: _make(part, values) for name, part in LOOP_PARTS.items()},

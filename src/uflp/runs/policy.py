@@ -47,7 +47,7 @@ class Policy:
         self.action_space: Any = simulator.action_space
         self._shape, self._dtype = spaces.layout(self.observation_space)
         self._actions = spaces.actions(self.action_space)
-        self._agent = settings.learner.make(self.observation_space, self._actions)
+        self._agent = settings.agent_config.make(self.observation_space, self._actions)
         like = self._agent.init(jax.random.key(0))
         self._learner = loaded_tree(state["learner"], like)
         self._chance = np.random.default_rng(settings.seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from abc import abstractmethod
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import gymnasium
 import numpy as np
@@ -26,6 +26,13 @@ class SnapshotError(ValueError):
 
 class UnsavableError(SnapshotError, UsageError):
     """An environment that cannot be saved faithfully; the message says why, and a way out."""
+
+
+class SimulatorSettings(Protocol):
+    """Settings of a simulator: a frozen dataclass."""
+
+    def make(self, seed: int) -> Simulator:
+        """Return a simulator; the seed decides what differs between runs, not the episodes."""
 
 
 class Simulator(gymnasium.Env[Any, Any]):

@@ -134,7 +134,7 @@ class Builder:
         self.simulator: Simulator = guard(settings.simulator.make(settings.seed), timeout)
         self.space = self.simulator.observation_space
         self.actions = spaces.actions(self.simulator.action_space)
-        require_fit(LEARNERS, settings.agent, settings.learner, self.simulator.action_space)
+        require_fit(LEARNERS, settings.agent, settings.agent_config, self.simulator.action_space)
         if settings.uncertainty is not None:
             require_fit(
                 UNCERTAINTIES,
@@ -323,7 +323,7 @@ class Builder:
     @cached_property
     def _compiled(self) -> tuple[Agent, LearnAndLook]:
         row = layout_of_row(self.space, self.simulator.mask_size, self.actions)
-        return compiled(self.settings.learner, self.space, self.actions, row)
+        return compiled(self.settings.agent_config, self.space, self.actions, row)
 
     def _planner(self, parts: PlannerParts, predict: Predict, observers: Observers) -> LocalPlanner:
         planning, acting = self.settings.planning, self.settings.acting

@@ -5,12 +5,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from uflp.planning.rules import RuleSettings
 from uflp.planning.rules.uncertainty import MostUncertain
+from uflp.simulators.base import SimulatorSettings
 from uflp.types import UsageError
+from uflp.uncertainty.base import UncertaintySettings
 from uflp.user_code import folder_of
+
+if TYPE_CHECKING:
+    from uflp.agents.base import AgentSettings
 
 Access = Literal["online", "local"]
 Exploration = Literal["greedy", "bonus", "intrinsic"]
@@ -236,13 +241,13 @@ class RunSettings:
 
     Attributes:
         preset: name of the preset, for the record.
-        agent: name of the agent, for the record; it stands for `learner` and `exploration`.
+        agent: name of the agent, for the record; it stands for `agent_config` and `exploration`.
         uncertainty_name: name of the uncertainty, None where the run needs none.
         access: `online` or `local`.
         seed: of all randomness.
         exploration: whether uncertainty enters acting (`bonus`), the reward (`intrinsic`), neither.
         simulator: settings whose `make(seed)` gives a simulator.
-        learner: settings whose `make(space, actions)` gives an agent.
+        agent_config: settings whose `make(space, actions)` gives an agent.
         uncertainty: settings whose `make(space, actions, seed)` gives an uncertainty, or None.
         planning: where rollouts begin and what is saved.
         replay: what is kept to learn from.
@@ -259,9 +264,9 @@ class RunSettings:
     access: Access
     seed: int
     exploration: Exploration
-    simulator: Any
-    learner: Any
-    uncertainty: Any | None
+    simulator: SimulatorSettings
+    agent_config: AgentSettings
+    uncertainty: UncertaintySettings | None
     planning: PlanningSettings = PlanningSettings()
     replay: ReplaySettings = ReplaySettings()
     learning: LearningSettings = LearningSettings()
@@ -316,7 +321,7 @@ class RunSettings:
 
     def _parts(self) -> list[Any]:
         loop = [getattr(self, name) for name in LOOP_PARTS]
-        others = [self.simulator, self.learner, self.uncertainty, self.rule]
+        others = [self.simulator, self.agent_config, self.uncertainty, self.rule]
         return [part for part in (*loop, *others) if part is not None]
 
 

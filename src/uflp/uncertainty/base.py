@@ -24,6 +24,19 @@ _PROBES = 8
 """Actions by which a state as a whole is judged where actions are real-valued."""
 
 
+class UncertaintySettings(Protocol):
+    """Settings of an uncertainty: a frozen dataclass."""
+
+    def make(self, space: gymnasium.Space, actions: spaces.Actions, seed: int) -> Uncertainty:
+        """Return an uncertainty that has observed nothing.
+
+        Args:
+            space: of observations.
+            actions: their number, or a description of real-valued ones.
+            seed: of its random features or networks.
+        """
+
+
 class Uncertainty(Stateful, Protocol):
     """A measure of how unsure the agent is of a state, or of each action there.
 
