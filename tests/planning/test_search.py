@@ -12,7 +12,7 @@ from probes import no_predict
 
 from uflp.planning.history import History
 from uflp.planning.rules import uncertainty as search
-from uflp.planning.rules.uncertainty import Bounds, Scan, UncertaintyFirst
+from uflp.planning.rules.uncertainty import Bounds, Scan, Search, UncertaintyFirst, make_search
 from uflp.types import RunError, Snapshot
 from uflp.uncertainty import Uncertainty
 from uflp.uncertainty.counts import Counts
@@ -100,6 +100,10 @@ class World:
             return self.uncertainty.score_states(keys, no_predict)
         return self.uncertainty.score(keys, no_predict).max(axis=1)
 
+    def searched_by(self) -> type[Search]:
+        """Returns the kind of search that suits the uncertainty and the history."""
+        return type(make_search(self.uncertainty, self.history, np.zeros_like))
+
     def score_of(self, entry: int) -> float:
         return float(self.scores()[entry - self.history.oldest])
 
@@ -112,9 +116,9 @@ def no_ids_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_few_ids_are_scanned_and_many_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "_FEW", IDS)
-    assert isinstance(World(table_counts).rule._search, Scan)
+    assert World(table_counts).searched_by() is Scan
     monkeypatch.setattr(search, "_FEW", IDS - 1)
-    assert isinstance(World(table_counts).rule._search, Bounds)
+    assert World(table_counts).searched_by() is Bounds
 
 
 @pytest.fixture(params=[(1024, 64), (4, 2), (1, 1)], ids=["blocks", "small", "single"])
@@ -133,7 +137,7 @@ def test_the_choice_is_the_argmax_over_all_live_entries(
     make: Callable[[], Uncertainty], kind: str, scan: bool, entries: int | None
 ) -> None:
     world = World(make, kind=kind, entries=entries, scan=scan)
-    assert isinstance(world.rule._search, Scan if scan else Bounds)
+    assert world.searched_by() is (Scan if scan else Bounds)
     rng = np.random.default_rng(entries or 0)
     world.add(0)
     for _ in range(400):

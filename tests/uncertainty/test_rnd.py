@@ -216,7 +216,8 @@ def test_a_history_of_games_keeps_no_frames_but_reads_those_of_the_candidates() 
     for _ in run.train(lambda: seen.setdefault(run.history.newest, run.rollout.observation)):
         pass
     assert run.rollout.restarts >= 1
-    assert run.history._keys.nbytes == 0
+    rows = run.history.state()["rows"]
+    assert all(columns["keys"].size == 0 for _, _, columns in rows.blocks(rows.first))
     # Entries that were added at the beginning of a rollout: what was seen there is known.
     entries = np.array(sorted(seen)[:3])
     expected = np.stack([seen[entry] for entry in entries.tolist()])

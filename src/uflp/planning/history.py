@@ -17,6 +17,9 @@ from uflp.uncertainty.base import Uncertainty
 
 DEFAULT_ENTRIES = 1_000_000
 
+RING_BYTES = 1 << 20
+"""First size of a ring of snapshots that has no budget in bytes; it doubles when it is full."""
+
 
 class HistoryLike(Protocol):
     """The protocol of a history, which may lie in another process.
@@ -365,7 +368,7 @@ class Ring:
 
     def __init__(self, budget: int | None):
         self._budget = budget
-        self._data = bytearray(1 << 20 if budget is None else budget)
+        self._data = bytearray(RING_BYTES if budget is None else budget)
         self._start = np.zeros(0, np.int64)
         self._size = np.zeros(0, np.int64)
         self._head = 0
