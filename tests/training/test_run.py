@@ -148,7 +148,9 @@ def test_each_step_learns_from_as_many_of_the_newest_as_asked_for() -> None:
 
     def watched(uniforms: np.ndarray) -> np.ndarray:
         drawn = sample(uniforms)
-        firsts.append(np.array_equal(drawn[:3], run.replay._words[: run.replay.added][:-4:-1]))
+        rows = run.replay.state()["rows"]
+        newest = np.concatenate([block.columns["words"] for block in rows.blocks(0)])[:-4:-1]
+        firsts.append(np.array_equal(drawn[:3], newest))
         return drawn
 
     run.replay.sample = watched
