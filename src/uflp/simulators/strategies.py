@@ -29,7 +29,8 @@ from uflp.simulators.env_layers import (
     set_value,
 )
 from uflp.simulators.mujoco import MjDataCodec, UnplannedError
-from uflp.simulators.snapshot_plan import MARK, Plan, make_plan
+from uflp.simulators.snapshot_plan import MARK, Plan
+from uflp.simulators.snapshot_trial import make_plan
 
 
 class Strategy(ABC):
