@@ -56,7 +56,9 @@ _NOTES = (
     "seeds found one. Cells are the different ones seen while training, by the median, where the "
     "simulator counts them or has a map. Restarts near a reward add to rewarded queries: finding "
     "is not learning.",
-    "Lines go on thinly where all their seeds have stopped at their goal.",
+    "A star ends a line whose seeds have all stopped at their goal; the last value then goes on as "
+    "a thin line. A bar ends a line whose runs are shorter than others. An interval that goes "
+    "further than any seed did is cut off at the edge of the picture.",
 )
 
 
