@@ -230,12 +230,13 @@ class TimeLimits:
 
     def _warn(self) -> None:
         self._warned = True
+        name = type(self._layered.env.unwrapped).__name__
         warnings.warn(
-            f"{type(self._layered.env.unwrapped).__name__} truncates its episodes, and no counter of steps was found that "
-            "decides it: the limit goes on from the saved step at a restart, so no chain of "
-            "restarts reaches further than one episode; name the attribute that counts the steps, "
-            'such as time_limit="step_count", put the limit into gymnasium.wrappers.TimeLimit, or '
-            'say time_limit="continue" if that is meant',
+            f"{name} truncates its episodes, and no counter of steps was found that decides it: "
+            "the limit goes on from the saved step at a restart, so no chain of restarts reaches "
+            "further than one episode; name the attribute that counts the steps, such as "
+            'time_limit="step_count", put the limit into gymnasium.wrappers.TimeLimit, or say '
+            'time_limit="continue" if that is meant',
             stacklevel=2,
         )
 
