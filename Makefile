@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 SOURCES := pyproject.toml constraints.txt
 
 .NOTPARALLEL:
-.PHONY: install demo test test-integrations test-long lint format bench mutants claims docs dist matrix lowest clean
+.PHONY: install demo test test-integrations test-long lint format bench mutants claims pictures docs dist matrix lowest clean
 
 # A stamp for each set of extras; that of `dev` stands for the smaller ones, too.
 install: $(HAS)dev
@@ -51,6 +51,10 @@ mutants: $(HAS)test $(HAS)mutants
 # The pages that compare the paper with the results, from the CSVs in results/.
 claims: $(HAS)core
 	$(BIN)/python -m uflp.report.claims
+
+# The pictures of results/, drawn again from the CSVs beside them.
+pictures: $(HAS)core
+	$(BIN)/python -m uflp.report.redraw
 
 # The documentation, into build/site/index.html; a warning is an error, and no network is needed.
 docs: $(HAS)docs

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +139,8 @@ def test_comparing_says_what_was_found_and_keeps_nothing_unasked(tmp_path: Path)
     assert set(compared.values) >= {"local", "online"}
     page = compared.report(tmp_path / "page.html")
     assert "random" in page.read_text()
+    assert re.match(r"Going back took about \S+ % of the local runs' time \(", compared.costs)
+    assert repr(compared).endswith(compared.costs) and compared.costs in unescape(page.read_text())
 
 
 def test_a_comparison_goes_on_in_its_folder(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -29,7 +30,7 @@ from uflp.experiments.trained import load as load_policy
 from uflp.planning import RULES
 from uflp.registry import Registry, unknown
 from uflp.report import write_report
-from uflp.report.comparisons import comparison_of
+from uflp.report.comparisons import comparison_of, cost_sentence
 from uflp.report.model_card import export as write_exported
 from uflp.report.rliable import scores_of
 from uflp.report.sweeps import Ranking, write_ranking
@@ -37,6 +38,7 @@ from uflp.runs.folder import RunFolder
 from uflp.runs.policy import Policy
 from uflp.runs.train import Outcome
 from uflp.simulators import SIMULATORS
+from uflp.simulators.costs import measure
 from uflp.types import UsageError
 from uflp.uncertainty import UNCERTAINTIES
 from uflp.user_code import name_of
@@ -192,13 +194,21 @@ class Compared:
         self.verdict = self._comparison.sentence
         self.values = self._comparison.values()
 
+    @functools.cached_property
+    def costs(self) -> str:
+        """One sentence on the time and memory that saves and restores took, measured when asked."""
+        simulator = self._jobs[0].settings.simulator.make(0)
+        return cost_sentence(self._comparison.local, measure(simulator))
+
     def __repr__(self) -> str:
         found = self._comparison
-        return "\n".join(text for text in (found.sentence, found.found, found.advice) if text)
+        texts = (found.sentence, found.found, found.advice, self.costs)
+        return "\n".join(text for text in texts if text)
 
     def report(self, path: str | Path = "report.html") -> Path:
         """Write a page with curves and pictures, as `uflp report` does; return where it is."""
-        return write_report([job.folder for job in self._jobs], Path(path)).path
+        folders = [job.folder for job in self._jobs]
+        return write_report(folders, Path(path), costs=self.costs).path
 
 
 def compare(

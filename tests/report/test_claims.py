@@ -192,7 +192,7 @@ def test_a_changed_number_in_a_figures_csv_is_named(copy):
         ("docs/stable-baselines3.md", r"with `LocalAccess` \| \d"),
         ("docs/speed.md", r"\| \d+\.\d(?=\d*×)"),
         ("docs/local-access.md", r"the default\) \| \d"),
-        ("README.md", r"solved on \d"),
+        ("README.md", r"\| BootDDQN \| \d"),
     ],
 )
 def test_a_changed_number_in_a_page_is_named(copy, page, pattern, capsys):
@@ -218,6 +218,12 @@ def test_a_result_that_does_not_say_how_it_was_made_is_named(copy, name):
     (copy / "results" / name).write_text("")
     record = Path("results", name).parent / "provenance.json"
     assert check(copy) == [f"results/{name} has no entry in {record}"]
+
+
+def test_the_caption_of_the_first_picture_is_short():
+    text = (ROOT / "README.md").read_text()
+    (caption,) = re.findall(r"claims:picture -->\n!.*\n\n\*(.*)\*", text)
+    assert len(caption.split()) <= 60
 
 
 # Numbers in the README that are settings, a version or a year.

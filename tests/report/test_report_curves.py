@@ -14,7 +14,15 @@ from fabricated import MakeRun
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from uflp.report.curves import Reference, add_legend, draw, drawn, learning_curves, render
+from uflp.report.curves import (
+    Reference,
+    add_legend,
+    draw,
+    drawn,
+    ends_drawn,
+    learning_curves,
+    render,
+)
 from uflp.report.formatting import seeds_drawn
 from uflp.report.groups import Group, group_runs
 from uflp.report.runs import read_runs
@@ -126,6 +134,45 @@ def test_a_goal_is_held_thinly_to_the_end_of_the_axis(make_run: MakeRun, tmp_pat
     assert measured.get_xdata().tolist() == [100, 200]
     np.testing.assert_array_equal(held.get_xydata(), [[200, 1], [400, 1]])
     assert held.get_linewidth() < measured.get_linewidth()
+
+
+def test_every_end_before_that_of_the_axis_is_marked_and_explained(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    make_run("goal", [0, 1], budget=1000)
+    make_run("short", [0, 0, 0], seed=1)
+    make_run("long", [0, 0, 0, 0], access="online")
+    groups = group_runs(read_runs([tmp_path])[0])[0]
+    figure = learning_curves(groups)
+    (axes,) = figure.axes
+    marks = {line.get_marker(): line.get_xdata()[0] for line in axes.lines[1::2]}
+    assert marks == {"*": 200, "|": 300, None: 400} or marks == {"*": 200, "|": 300, "None": 400}
+    meaning = "★ goal reached, last value held; | end of shorter runs"
+    assert any(text.get_text().endswith(f"\n{meaning}") for text in axes.texts)
+    assert ends_drawn(groups) == meaning
+    assert ends_drawn(groups, until=200) == ""
+
+
+def test_an_interval_beyond_the_seeds_does_not_stretch_the_axis(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    for seed in range(5):
+        make_run(f"{seed}", [0, float(seed == 0)], seed=seed, target_return=None)
+    axes = Figure().add_subplot()
+    draw(axes, group_runs(read_runs([tmp_path])[0])[0])
+    corners = axes.collections[0].get_paths()[0].vertices
+    # The mean is 0.2, its standard error 0.2, and t of four degrees of freedom 2.776.
+    assert corners[:, 1].min() == pytest.approx(-0.3553, abs=1e-4)
+    low, high = axes.get_ylim()
+    assert -0.1 < low < 0 and 0.75 < high < 0.85
+
+
+def test_counts_start_at_zero(make_run: MakeRun, tmp_path: Path) -> None:
+    make_run("a", [0, 0], columns={"cells": [1000, 1100]})
+    groups = group_runs(read_runs([tmp_path])[0])[0]
+    axes = Figure().add_subplot()
+    draw(axes, groups, column="cells")
+    assert -100 < axes.get_ylim()[0] <= 0
 
 
 def test_a_single_evaluation_can_be_seen(make_run: MakeRun, tmp_path: Path) -> None:

@@ -146,7 +146,29 @@ def test_where_nothing_was_found_nothing_is_said(runs: Path) -> None:
         rows = [",".join([*row[:column], "0", *row[column + 1 :]]) for row in cells]
         path.write_text("\n".join([head, *rows]) + "\n")
     text = write_report([runs]).path.read_text()
-    assert "Found while acting" not in text and "Most restarted" not in text
+    assert "Rewarded queries," not in text and "Most restarted" not in text
+
+
+def test_each_measure_has_one_picture_and_the_ends_of_its_lines_are_explained(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    for seed in range(5):
+        make_run(f"local-{seed}", [0, 1], seed=seed, budget=1000)
+        make_run(f"online-{seed}", [0, 0, 0], seed=seed, access="online")
+    page = Page(write_report([tmp_path]).path.read_text())
+    drawn = "mean and 95 % t interval, 5 seeds"
+    captions = [f"Evaluation return, {drawn}", f"Rewarded queries, {drawn}"]
+    assert page.texts["figcaption"] == captions
+    assert "★ goal reached, last value held." in page.text
+
+
+def test_the_costs_of_going_back_are_at_the_top(runs: Path) -> None:
+    costs = "Going back took about 2 % of the local runs' time <at most>."
+    page = write_report([runs], runs / "report.html", costs=costs).path.read_text()
+    assert "Going back took about 2 %" in page.partition("</header>")[0]
+    assert "<at most>" not in page
+    markdown = write_report([runs], runs / "report.md", costs=costs).path.read_text()
+    assert markdown.splitlines()[2] == costs
 
 
 def test_the_page_needs_nothing_else_and_can_be_read_aloud(runs: Path) -> None:

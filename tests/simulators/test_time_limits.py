@@ -155,6 +155,16 @@ class ShowsOwnCount(ShowsLimit):
         return np.array([observation[0], -self.number / LIMIT])
 
 
+class Trapdoor(Walk):
+    """Some actions end the episode at once, so most scripts of random actions are short."""
+
+    action_space = spaces.Discrete(4)
+
+    def step(self, action: int) -> Any:
+        observation, reward, terminated, truncated, info = super().step(action)
+        return observation, reward, terminated or action >= 2, truncated, info
+
+
 class GlobalNoise(Walk):
     """Draws from the generators that all share."""
 
@@ -212,6 +222,7 @@ RESTARTED = [
     lambda: limited(Wind()),
     lambda: wrappers.RecordEpisodeStatistics(limited(Wind())),
     Walk,
+    Trapdoor,
     Equals,
     CountsDown,
     InAnObject,

@@ -157,7 +157,7 @@ def compare(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Do going back pay? Train with local and with online access, and compare.
+    """Does going back pay? Train with local and with online access, and compare.
 
     Both have the same budget and seeds. Ends with a verdict over seeds, what saving and restoring
     cost, and a page with curves and pictures. An interrupted comparison goes on where it stopped,
@@ -205,8 +205,9 @@ def _print_comparison(jobs: Sequence[Job], out: Path) -> dict[str, Any]:
         print(comparison.numbers)
     if comparison.advice:
         print(comparison.advice)
-    print(cost_sentence(comparison.local, measure(jobs[0].settings.simulator.make(0))))
-    written = write_report(folders, out / "report.html")
+    costs = cost_sentence(comparison.local, measure(jobs[0].settings.simulator.make(0)))
+    print(costs)
+    written = write_report(folders, out / "report.html", costs=costs)
     print_skipped(written.skipped)
     print(written.path)
     return comparison.values() | {"report": str(written.path)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,9 @@ from uflp.report.results import (
     Results,
     measured,
     random_cells,
-    settings_text,
+    scope_of,
     sides_of,
+    which_settings,
 )
 from uflp.report.style import label_of
 from uflp.runs.folder import read_object
@@ -66,37 +67,40 @@ def with_blocks(page: str, text: str, results: Results) -> str:
 
 
 def _picture(results: Results) -> str:
-    """Return a picture and its caption: settings, seeds, what was found, what is not shown."""
+    """Return a picture, its caption, and what was measured as a small table."""
     there = [one for one in PICTURES if results.select(one, {})]
     figure = next((one for one in there if not results.partial(one)), there[0])
-    plan, runs = FIGURES[figure], results.select(figure, {})
+    title, runs = FIGURES[figure].title, results.select(figure, {})
+    links = f"[CSV](results/{figure}/{figure}.csv), [all claims and verdicts](results/claims.md)"
+    picture = f"![{title}](results/{figure}/{figure}.png)"
     if figure == "montezuma-random":
         text = (
-            f"{plan.title}, the number of different cells seen: {random_cells(results)}. The seeds "
-            f"are {formatting.span([run.seed for run in runs])}, and all are shown. "
+            f"{title}, the number of different cells seen: {random_cells(results)}. "
             "No agent learns here, and the paper has no such figure."
         )
-    else:
-        text = f"{plan.title}; {settings_text(figure, runs, results)}."
-        for access in ("local", "online"):
-            text += f" {access.capitalize()} access: {', '.join(_solved(runs, access))}."
-        text += (
-            " All finished runs are shown. A run stops once it is solved, and its last value "
-            "stands for the rest. Queries of evaluations are not counted."
-        )
-    links = f"[CSV](results/{figure}/{figure}.csv), [all claims and verdicts](results/claims.md)"
-    return f"![{plan.title}](results/{figure}/{figure}.png)\n\n*{text}* ({links})"
+        return f"{picture}\n\n*{text}* ({links})"
+    scope = scope_of(figure, runs[0])
+    budget = formatting.span([int(run.budget) for run in runs])
+    text = (
+        f"{title.partition(':')[0]} with {which_settings(figure, runs, results)} and a budget of "
+        f"{budget} queries. The table has the seeds that solved it, and the queries that they "
+        f"needed. All finished runs are shown; the paper has {scope.seeds} seeds."
+    )
+    agents = dict.fromkeys(run.names["agent"] for run in runs)
+    rows = [
+        [label_of(agent), *(_solved(runs, agent, access) for access in ("local", "online"))]
+        for agent in agents
+    ]
+    table = markdown_table(["agent", "solved with local access", "solved with online access"], rows)
+    return f"{picture}\n\n*{text}* ({links})\n\n{table}"
 
 
-def _solved(runs: Sequence[RecordedRun], access: str) -> Iterator[str]:
-    for agent in dict.fromkeys(run.names["agent"] for run in runs):
-        own = [run for run in runs if (run.names["agent"], run.names["access"]) == (agent, access)]
-        needed = [one for one in measured(own, "queries_to_target") if np.isfinite(one)]
-        text = f"{label_of(agent)} solved on {len(needed)} of {len(own)}"
-        if needed:
-            text += f" (after {formatting.span([int(one) for one in needed])} queries)"
-        if own:
-            yield text
+def _solved(runs: Sequence[RecordedRun], agent: str, access: str) -> str:
+    """Return how many seeds of an agent were solved, and after how many queries."""
+    own = [run for run in runs if (run.names["agent"], run.names["access"]) == (agent, access)]
+    needed = [int(one) for one in measured(own, "queries_to_target") if np.isfinite(one)]
+    text = f"{len(needed)} of {len(own)}" if own else ""
+    return f"{text}, after {formatting.span(needed)}" if needed else text
 
 
 def _stable_baselines(results: Results) -> str:

@@ -32,6 +32,9 @@ SIZE, DPI = (8.0, 5.0), 150  # Inches, and 1200 × 750 pixels.
 FAINT = "#595959"
 # The seeds of a group that has too few for a mean lie over each other.
 _ONE_OF_FEW = {"linewidth": 1.3, "alpha": 0.75, "markersize": 5.5}
+_GOAL, _CUT = "*", "|"
+"""Marks at the end of a line: its runs stopped at their goal, or were shorter than others."""
+_COUNTS = ("positive_rewards", "cells", "rooms", "max_screen_score")
 _CHART_SIZE = (5.5, 3.6)  # Inches: small, so that text is large enough on a phone.
 _GLYPHS = {"o": "●", "s": "■", "^": "▲", "D": "◆", "v": "▼", "P": "✚", "X": "✖"}
 THEME = {
@@ -77,7 +80,7 @@ def learning_curves(
         axes = figure.add_subplot()
         handles = draw(axes, groups, references=references, column=column)
         axes.set_title(title, loc="left", fontweight="bold")
-        add_note(axes, drawn(groups, column=column))
+        add_note(axes, note(groups, column))
         add_legend(figure, handles)
     return figure
 
@@ -94,7 +97,9 @@ def draw(
 ) -> list[Artist]:
     """Draw each group: the mean and its 95 % interval, or every seed where there are too few.
 
-    Where all runs of a line stopped at their goal, it goes on, thinner, to the end of the axis.
+    Where all runs of a line stopped at their goal, a star marks the end, and the line goes on,
+    thinner, to the end of the axis. A bar marks other ends before that. The axis shows what the
+    seeds reached: an interval that goes further is cut off there. Counts start at zero.
 
     Args:
         axes: to draw on.
@@ -133,10 +138,11 @@ def draw(
                 _draw_line(axes, [curve], end, statistic, spacing, few)
         else:
             mean = _draw_line(axes, curves, end, statistic, spacing, look)
-            axes.fill_between(
-                mean.queries, mean.low, mean.high, color=colour, alpha=0.18, linewidth=0
-            )
+            _draw_interval(axes, curves, mean, colour)
         handles.append(Line2D([], [], label=label, **look))
+    if column in _COUNTS:
+        axes.update_datalim([(0, 0)])
+        axes.autoscale_view()
     _draw_references(axes, references)
     axes.set_xlim(0, 1.01 * end)  # Room for a marker at the very end.
     axes.set_xlabel("simulator queries")
@@ -166,8 +172,31 @@ def _draw_line(
     # Joined to the measured part by its last point.
     held = ~measured | (np.cumsum(measured) == measured.sum())
     thin = {"linewidth": 0.5 * look.get("linewidth", 2), "marker": None}
+    mark = _end_mark(curves, end)
+    if mark is not None:
+        thin |= {"marker": mark, "markevery": [0], "markersize": 11, "markeredgecolor": None}
     axes.plot(mean.queries[held], mean.mean[held], **{**look, **thin})
     return mean
+
+
+def _end_mark(curves: Sequence[Curve], end: float) -> str | None:
+    """Return the mark where a line through some curves ends, None at the end of the axis."""
+    if max(curve.queries[-1] for curve in curves) >= end:
+        return None
+    return _GOAL if all(curve.holds for curve in curves) else _CUT
+
+
+def _draw_interval(axes: Axes, curves: Sequence[Curve], mean: Band, colour: str) -> None:
+    """Draw the interval of a mean, and let the axis reach no further than the seeds did."""
+    values = np.concatenate([curve.values for curve in curves])
+    limits = axes.dataLim.frozen()
+    axes.fill_between(mean.queries, mean.low, mean.high, color=colour, alpha=0.18, linewidth=0)
+    axes.dataLim.set(limits)
+    known = ~np.isnan(mean.low)
+    for ends in (mean.low[known], mean.high[known]):
+        shown = np.clip(ends, values.min(), values.max())
+        axes.update_datalim(np.column_stack([mean.queries[known], shown]))
+    axes.autoscale_view()
 
 
 def _draw_references(axes: Axes, references: Sequence[Reference]) -> None:
@@ -223,6 +252,23 @@ def drawn(groups: Sequence[Group], statistic: Statistic = "mean", *, column: str
     """Return what `draw` makes of the groups' seeds, in words."""
     counts = [len(group.curves(column)) for group in groups]
     return formatting.seeds_drawn([count for count in counts if count], statistic)
+
+
+def ends_drawn(groups: Sequence[Group], *, column: str = RETURN, until: float | None = None) -> str:
+    """Return what the marks at the ends of the groups' lines mean; empty where there are none."""
+    end = until or max(run.queries for group in groups for run in group.runs)
+    marks = set()
+    for curves in filter(None, (group.curves(column) for group in groups)):
+        few = interval_kind(len(curves)) == "none"
+        marks |= {_end_mark(line, end) for line in ([[one] for one in curves] if few else [curves])}
+    meanings = {_GOAL: "★ goal reached, last value held", _CUT: "| end of shorter runs"}
+    return "; ".join(text for mark, text in meanings.items() if mark in marks)
+
+
+def note(groups: Sequence[Group], column: str, until: float | None = None) -> str:
+    """Return what a picture of groups draws, a line for the seeds and one for the ends of lines."""
+    parts = drawn(groups, column=column), ends_drawn(groups, column=column, until=until)
+    return "\n".join(filter(None, parts))
 
 
 def tidy(axes: Axes) -> None:

@@ -23,9 +23,9 @@ from uflp.report.curves import (
     add_legend,
     add_note,
     draw,
-    drawn,
     learning_curves,
     new_figure,
+    note,
     render,
     style,
     tidy,
@@ -81,14 +81,19 @@ def write_figure(name: str, plan: Plan, jobs: Sequence[Job], out: Path, command:
         shown = out / f"{name}.md"
         files = {shown: text.encode()}
     else:
-        with style():
-            picture = {"curves": curves, "auc": auc, "scaling": scaling}[plan.kind](plan, series)
-        files = {out / f"{name}.{kind}": render(picture, kind) for kind in KINDS}
+        files = pictures(name, plan, series, out)
         shown, numbers = out / f"{name}.png", _evaluations(plan, series)
     files[out / f"{name}.csv"] = numbers.encode()
     files[out / PROVENANCE] = with_entry(out / PROVENANCE, name, of_runs(command, jobs, finished))
     write_files(files, shown)
     return shown
+
+
+def pictures(name: str, plan: Plan, series: Sequence[Series], out: Path) -> dict[Path, bytes]:
+    """Return the files of a figure's picture by their paths: PNG and SVG."""
+    with style():
+        picture = {"curves": curves, "auc": auc, "scaling": scaling}[plan.kind](plan, series)
+    return {out / f"{name}.{kind}": render(picture, kind) for kind in KINDS}
 
 
 def _evaluations(plan: Plan, series: Sequence[Series]) -> str:
@@ -136,13 +141,13 @@ def gather(plan: Plan, jobs: Sequence[Job]) -> list[Series]:
         grouped.setdefault(key, []).append(by_path[job.folder.resolve()])
     series = []
     for (own, swept), members in grouped.items():
-        detail = _settings_text(dict(zip(plan.keys, swept, strict=True)))
+        detail = settings_text(dict(zip(plan.keys, swept, strict=True)))
         group = Group(**dict(zip(NAMES, own, strict=True)), detail=detail, runs=tuple(members))
         series.append(Series(swept, group))
     return series
 
 
-def _settings_text(values: Mapping[str, Any]) -> str:
+def settings_text(values: Mapping[str, Any]) -> str:
     """Return values of settings as a legend shows them: `p_init = 0.1, B = 8`."""
     return ", ".join(
         f"{_SHORT.get(key, key)} = {'whole history' if value is None else value}"
@@ -187,7 +192,7 @@ def _panels(plan: Plan, groups: Sequence[Group]) -> Figure:
             axes.label_outer()
             for handle, group in zip(handles, members, strict=True):
                 handle.set_label(group.detail)
-    add_note(grid[-1], drawn(groups, column=plan.measure))
+    add_note(grid[-1], note(groups, plan.measure, end if by_agent else None))
     # One legend does for all panels: they show the same lines in the same colours.
     add_legend(picture, handles, "outside lower center")
     picture.suptitle(plan.title, x=0.01, ha="left", fontweight="bold")
@@ -213,12 +218,14 @@ def auc(plan: Plan, series: Sequence[Series]) -> Figure:
         x = [one.values[0] for one in members]
         colour = shade if others else own[agent]
         label = (
-            _settings_text(dict(zip(others, values, strict=True)))
+            settings_text(dict(zip(others, values, strict=True)))
             if others
             else label_of(agent, variant)
         )
         _draw_areas(axes, x, areas, colour)
         handles.append(Line2D([], [], marker="o", color=colour, label=label))
+    axes.update_datalim([(x[0], 0)])  # Differences are seen against the whole.
+    axes.autoscale_view()
     axes.set_xlabel(first)
     axes.set_ylabel(f"normalised AUC, {measure_of(plan.measure)}")
     only = f" ({label_of(*own)})" if len(own) == 1 else ""
@@ -351,7 +358,7 @@ def _references(plan: Plan, groups: Sequence[Group]) -> list[Reference]:
     if plan.measure == RETURN:
         targets = {run.target: None for group in groups for run in group.runs}
     return [
-        *(Reference(target, f"{target:g}") for target in targets if target is not None),
+        *(Reference(target, f"target {target:g}") for target in targets if target is not None),
         *(
             Reference(score, f"{label} {formatting.short(score)}", reach=False)
             for label, score in plan.known.get(groups[0].preset, ())

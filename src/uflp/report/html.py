@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 from uflp.report import formatting
 from uflp.report.comparisons import Comparison, compare, verdict
-from uflp.report.curves import THEME, Chart, Reference, chart, drawn, variable
+from uflp.report.curves import THEME, Chart, Reference, chart, drawn, ends_drawn, variable
 from uflp.report.exploration_section import Records, exploration_maps, restarted_images
 from uflp.report.groups import FOUND, NAMES, Group, outcome_of
 from uflp.report.runs import RETURN, Skipped
-from uflp.report.statistics import Interval, Statistic, interval_kind
+from uflp.report.statistics import Interval
 from uflp.report.style import colours_of, label_of, labels, measure_of
 
 K = TypeVar("K")
@@ -35,8 +35,7 @@ _NOTES = (
     "them, which is too narrow there. From ten seeds on the bootstrap stands alone. It always has "
     "the same random numbers.",
     "IQM is the interquartile mean, in the table of final returns: the mean of what is left after "
-    "dropping ⌊n/4⌋ seeds at either end. With fewer than four seeds it is the mean. Its "
-    "band is a bootstrap, from ten seeds on.",
+    "dropping ⌊n/4⌋ seeds at either end. With fewer than four seeds it is the mean.",
     "Queries are steps of the training simulator; evaluation does not count.",
     "Final return is the last evaluation of runs that spent their budget or stopped at their goal; "
     "if there is none, that of the others, marked “so far”. Best is the highest evaluation of any "
@@ -56,7 +55,9 @@ _NOTES = (
     "seeds found one. Cells are the different ones seen while training, by the median, where the "
     "simulator counts them or has a map. Restarts near a reward add to rewarded queries: finding "
     "is not learning.",
-    "Lines go on thinly where all their seeds have stopped at their goal.",
+    "A star ends a line whose seeds have all stopped at their goal; the last value then goes on as "
+    "a thin line. A bar ends a line whose runs are shorter than others. An interval that goes "
+    "further than any seed did is cut off at the edge of the picture.",
 )
 
 
@@ -65,6 +66,7 @@ def page(
     references: Mapping[str, Sequence[Reference]],
     records: Records,
     skipped: Sequence[Skipped],
+    costs: str = "",
 ) -> str:
     """Return the text of the page.
 
@@ -73,6 +75,7 @@ def page(
         references: lines to draw in the curves of each preset.
         records: of exploration, of runs of the groups.
         skipped: what was left out, and why.
+        costs: what going back cost, in one sentence; empty where it was not measured.
     """
     groups = [group for members in presets.values() for group in members]
     runs = sum(len(group.runs) for group in groups)
@@ -99,6 +102,7 @@ def page(
 <header>
 <p class="eyebrow">{escape(", ".join(presets))} · {runs} {"run" if runs == 1 else "runs"}</p>
 <h1>{"<br>".join(verdicts)}</h1>
+{f'<p class="faint">{escape(costs)}</p>' if costs else ""}
 </header>
 <main>
 {"".join(sections)}
@@ -138,7 +142,6 @@ def _section(
 {f'<div class="cards">{cards}</div>' if cards else ""}
 {_curves(number, preset, groups, references)}
 {_outcomes(groups)}
-{_found(number, preset, groups)}
 {exploration_maps(groups, records)}
 {restarted_images(groups, records)}
 </section>
@@ -190,47 +193,33 @@ def _meter(interval: Interval) -> str:
 def _curves(
     number: int, preset: str, groups: Sequence[Group], references: Sequence[Reference]
 ) -> str:
-    statistics: list[Statistic] = ["mean"]
-    if any(interval_kind(len(group.runs)) != "none" for group in groups):
-        statistics.append("iqm")
-    end = max(run.queries for group in groups for run in group.runs)
-
-    def picture(kind: Statistic, members: Sequence[Group], place: int, caption: str) -> Chart:
-        return chart(
-            members,
-            f"{kind}-{number}-{place}",
-            f"Learning curves of {preset}. {caption}: {_ends(members)}.",
-            references=references,
-            statistic=kind,
-            until=end,
-        )
-
-    def describe(kind: Statistic, members: Sequence[Group]) -> str:
-        return f"{measure_of(RETURN)}, {drawn(members, kind)}"
-
-    kinds = {kind: partial(describe, kind) for kind in statistics}
-    return f"<h3>Learning curves</h3>{_charts(groups, kinds, picture)}"
-
-
-def _found(number: int, preset: str, groups: Sequence[Group]) -> str:
-    """Return curves of what was found while acting, if anything was."""
-    measured = [
+    """Return curves of the return, and beside them of what was found while acting, if anything."""
+    found = [
         name
         for name in ("positive_rewards", *FOUND)
         if any(curve.values[-1] > 0 for group in groups for curve in group.curves(name))
     ]
-    if not measured:
-        return ""
+    end = max(run.queries for group in groups for run in group.runs)
 
     def picture(column: str, members: Sequence[Group], place: int, caption: str) -> Chart:
-        alt = f"Curves of {preset} over queries. {caption}."
-        return chart(members, f"{column}-{number}-{place}", alt, column=column)
+        ends = f": {_ends(members)}" if column == RETURN else ""
+        return chart(
+            members,
+            f"{column}-{number}-{place}",
+            f"Curves of {preset} over queries. {caption}{ends}.",
+            references=references if column == RETURN else (),
+            until=end,
+            column=column,
+        )
 
     def describe(column: str, members: Sequence[Group]) -> str:
         return f"{measure_of(column)}, {drawn(members, column=column)}"
 
-    kinds = {name: partial(describe, name) for name in measured}
-    return f"<h3>Found while acting</h3>{_charts(groups, kinds, picture)}"
+    kinds = {name: partial(describe, name) for name in (RETURN, *found)}
+    marks = ends_drawn(groups, until=end)
+    note = f'<p class="faint">{escape(marks)}.</p>' if marks else ""
+    heading = "Learning curves and finds" if found else "Learning curves"
+    return f"<h3>{heading}</h3>{_charts(groups, kinds, picture)}{note}"
 
 
 def _charts(

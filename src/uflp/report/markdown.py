@@ -38,14 +38,16 @@ _NOTES = """\
   queries.
 - In the pictures every seed of a group of fewer than five has a line of its own. From five seeds
   on a line is the mean and the band around it the interval: Student's t up to nine seeds, then the
-  bootstrap. A line goes on thinly where all its seeds have stopped at their goal. A seed that was
-  cut short counts as far as it went."""
+  bootstrap. A star ends a line whose seeds have all stopped at their goal, and the last value goes
+  on as a thin line; a bar ends a line whose runs are shorter than others. A seed that was cut short
+  counts as far as it went."""
 
 
 def page(
     groups: Sequence[Group],
     pictures: Mapping[str, Mapping[str, str]],
     skipped: Sequence[Skipped],
+    costs: str = "",
 ) -> str:
     """Return the text of the report.
 
@@ -53,8 +55,9 @@ def page(
         groups: one row of the table each.
         pictures: file names by preset and kind (`png`, `svg`), beside the report.
         skipped: what was left out, and why.
+        costs: what going back cost, in one sentence; empty where it was not measured.
     """
-    parts = [HEADING, _table(groups), _NOTES]
+    parts = [HEADING, *([costs] if costs else []), _table(groups), _NOTES]
     for preset, files in pictures.items():
         png, svg = (quote(files[kind]) for kind in ("png", "svg"))
         name = _plain(preset)

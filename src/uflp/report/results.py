@@ -242,12 +242,17 @@ def settings_text(figure: str, runs: Sequence[RecordedRun], results: Results) ->
     size = ", ".join(f"{label_of(agent)} {text}" for agent, text in sizes.items())
     if len(set(sizes.values())) == 1:
         size = next(iter(sizes.values()))
+    partial = results.partial(figure)
+    parts = [which_settings(figure, runs, results), size]
+    return ", ".join([*parts, *([f"{partial} runs finished"] if partial else [])])
+
+
+def which_settings(figure: str, runs: Sequence[RecordedRun], results: Results) -> str:
+    """Return whose settings some runs of a figure have, and what differs from the paper's."""
     variants = sorted({run.names["variant"] for run in runs})
     which = "the paper's settings" if variants == [""] else f"variant {', '.join(variants)}"
     other = _other_settings(figure, results.entry(figure))
-    partial = results.partial(figure)
-    parts = [f"{which} but {other}" if other else which, size]
-    return ", ".join([*parts, *([f"{partial} runs finished"] if partial else [])])
+    return f"{which} but {other}" if other else which
 
 
 def _seeds_text(runs: Sequence[RecordedRun], paper: int) -> str:

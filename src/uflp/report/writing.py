@@ -33,7 +33,9 @@ class Report(NamedTuple):
     skipped: tuple[Skipped, ...]
 
 
-def write_report(directories: Sequence[Path], out: Path | None = None) -> Report:
+def write_report(
+    directories: Sequence[Path], out: Path | None = None, *, costs: str = ""
+) -> Report:
     """Sum up every run at or below the directories.
 
     Writes one HTML page with everything inside it. Or, if `out` ends in `.md`, a Markdown page and,
@@ -42,6 +44,7 @@ def write_report(directories: Sequence[Path], out: Path | None = None) -> Report
     Args:
         directories: run folders, or folders of them.
         out: the page to write; None means `report.html` in the first directory.
+        costs: what going back cost, in one sentence, for the top of the page.
 
     Raises:
         UsageError: if there is nothing to draw or the page cannot be written; then nothing is.
@@ -64,21 +67,21 @@ def write_report(directories: Sequence[Path], out: Path | None = None) -> Report
     for group in groups:
         presets.setdefault(group.preset, []).append(group)
     write = _markdown if out.suffix == ".md" else _html
-    write_files(write(out, presets, skipped), out)
+    write_files(write(out, presets, skipped, costs), out)
     return Report(out, tuple(skipped))
 
 
 def _html(
-    out: Path, presets: Mapping[str, Sequence[Group]], skipped: list[Skipped]
+    out: Path, presets: Mapping[str, Sequence[Group]], skipped: list[Skipped], costs: str
 ) -> dict[Path, bytes]:
     records = read_records([group for groups in presets.values() for group in groups], skipped)
     references = {preset: _references(groups) for preset, groups in presets.items()}
-    text = html.page(presets, references, records, skipped)
+    text = html.page(presets, references, records, skipped, costs)
     return {out: text.encode("utf-8", errors="replace")}
 
 
 def _markdown(
-    out: Path, presets: Mapping[str, Sequence[Group]], skipped: list[Skipped]
+    out: Path, presets: Mapping[str, Sequence[Group]], skipped: list[Skipped], costs: str
 ) -> dict[Path, bytes]:
     names = _file_names(out.stem, list(presets))
     files: dict[Path, bytes] = {}
@@ -88,7 +91,7 @@ def _markdown(
             files[out.parent / names[preset][kind]] = render(figure, kind)
     # The page comes last, so that it never points at pictures that are not there.
     groups = [group for members in presets.values() for group in members]
-    files[out] = markdown.page(groups, names, skipped).encode("utf-8", errors="replace")
+    files[out] = markdown.page(groups, names, skipped, costs).encode("utf-8", errors="replace")
     return files
 
 

@@ -36,6 +36,8 @@ _STEPS = 8
 """Steps of a trial. Fewer show too little: a position may happen to grow by one a step."""
 _FEWEST = 3
 """Steps that a trial must have to show anything."""
+_SCRIPTS = 32
+"""Scripts of actions that a trial tries at most: some actions may end the episode at once."""
 _TRIES = 5
 """Restores at which to look for a counter before giving up."""
 
@@ -228,12 +230,13 @@ class TimeLimits:
 
     def _warn(self) -> None:
         self._warned = True
+        name = type(self._layered.env.unwrapped).__name__
         warnings.warn(
-            f"{self._layered.env} truncates its episodes, and no counter of steps was found that "
-            "decides it: the limit goes on from the saved step at a restart, so no chain of "
-            "restarts reaches further than one episode; name the attribute that counts the steps, "
-            'such as time_limit="step_count", put the limit into gymnasium.wrappers.TimeLimit, or '
-            'say time_limit="continue" if that is meant',
+            f"{name} truncates its episodes, and no counter of steps was found that decides it: "
+            "the limit goes on from the saved step at a restart, so no chain of restarts reaches "
+            "further than one episode; name the attribute that counts the steps, such as "
+            'time_limit="step_count", put the limit into gymnasium.wrappers.TimeLimit, or say '
+            'time_limit="continue" if that is meant',
             stacklevel=2,
         )
 
@@ -280,13 +283,16 @@ class _Trials:
         self._start: Mapping[Place, int] = {}
         self._actions: list[Any] = []
         self._space = copy.deepcopy(layered.env.action_space)
-        self._space.seed(0)
         self._paths: list[dict[Place, int]] = []
-        self._plain = self._play({})
-        if len(self._plain) < _FEWEST and self._plain[-1].truncated:
-            self._start = begun
-            self._paths = []
+        for script in range(_SCRIPTS):
+            self._space.seed(script)
+            self._start, self._actions, self._paths = {}, [], []
             self._plain = self._play({})
+            if len(self._plain) < _FEWEST and self._plain[-1].truncated:
+                self._start, self._paths = begun, []
+                self._plain = self._play({})
+            if len(self._plain) >= _FEWEST:
+                break
         self.conclusive = len(self._plain) >= _FEWEST and _equal(self._plain, self._play({}))
         self._in_step = {
             place: value
