@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 import json
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors.numpy import load, save
 
 from uflp import state_file
 from uflp.state_file import Extension
@@ -225,6 +227,29 @@ def forge_arrays(path: Path, rng: random.Random) -> None:
     if value is not None and not isinstance(value, dict | list):
         arrays[name] = np.array(value)
     np.savez_compressed(path, **arrays)
+
+
+def forge_safetensors(path: Path, rng: random.Random) -> None:
+    """Forges one array of a file of them, its name, or the header before them."""
+    data = path.read_bytes()
+    start = 8 + int.from_bytes(data[:8], "little")
+    kind = rng.random()
+    if kind < 0.1:
+        path.write_bytes(forged_bytes(data, rng))
+    elif kind < 0.5:
+        header = json.dumps(forged_field(json.loads(data[8:start]), rng), default=str).encode()
+        path.write_bytes(len(header).to_bytes(8, "little") + header + data[start:])
+    else:
+        arrays = load(data)
+        name = rng.choice(list(arrays))
+        value = arrays.pop(name)
+        value = forged(value, rng) if rng.random() < 0.9 else value
+        name = _forged_text(name, rng) if rng.random() < 0.1 else name
+        if isinstance(value, bool | int | float | np.generic | np.ndarray):
+            with contextlib.suppress(OverflowError):
+                arrays[name] = np.array(value)
+        arrays = {key: one for key, one in arrays.items() if one.dtype != object}
+        path.write_bytes(save(arrays))
 
 
 def forge_table(path: Path, rng: random.Random) -> None:

@@ -15,6 +15,9 @@ LARGEST = 1 << 28
 """Bytes that the arrays of one file may have together: a file may expand to a thousandfold."""
 
 _KINDS = "biufU"
+_ENTRY = b"PK\x01\x02"
+_MOST_ENTRIES = 1000
+"""Marks of entries, and how many a file may have: a small one may list millions."""
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
@@ -44,6 +47,8 @@ def read_arrays(path: Path, names: Iterable[str], most: int = LARGEST) -> dict[s
     data = read_file(path, most)
     arrays: dict[str, np.ndarray] = {}
     try:
+        if data.count(_ENTRY) > _MOST_ENTRIES:
+            raise ValueError("it lists too many arrays")
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             held = set(archive.namelist())
             for name in names:

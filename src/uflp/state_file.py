@@ -30,6 +30,8 @@ _FRONT = struct.Struct("<8sIQ")
 _ALIGNMENT = 64
 _ARRAY = 1
 _DTYPE = re.compile(r"[<|][biuf]\d{1,2}")
+_MOST_CONTAINERS = 1 << 24
+"""Lists and dicts that a state may have: one byte of a file makes an empty one, of 64 bytes."""
 
 
 class DamagedError(ValueError):
@@ -135,6 +137,7 @@ def read(path: Path, extension: Extension | None = None, checksum: bytes | None 
     arrays = memoryview(body)[start:]
 
     left = len(arrays)
+    count = counter()
 
     def unpack(code: int, packed: bytes) -> Any:
         nonlocal left
@@ -151,9 +154,24 @@ def read(path: Path, extension: Extension | None = None, checksum: bytes | None 
         raise ValueError(f"unknown kind {code}")
 
     try:
-        return msgpack.unpackb(body[_FRONT.size : start], ext_hook=unpack)
+        header = body[_FRONT.size : start]
+        return msgpack.unpackb(header, ext_hook=unpack, list_hook=count, object_hook=count)
     except Exception as error:  # the bytes may be anything, and may fail in any way
         raise DamagedError(f"{path.name} is not a state: {error!r}") from error
+
+
+def counter() -> Callable[[Any], Any]:
+    """Return a hook that msgpack calls with each list or dict, and that refuses too many."""
+    containers = 0
+
+    def count(container: Any) -> Any:
+        nonlocal containers
+        containers += 1
+        if containers > _MOST_CONTAINERS:
+            raise ValueError("there are too many lists")
+        return container
+
+    return count
 
 
 def _largest() -> int:

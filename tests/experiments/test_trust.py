@@ -71,12 +71,21 @@ def strangers(tmp_path_factory: pytest.TempPathFactory) -> Path:
         uflp.train("canary:Env", out=there / "run", **QUICK)
         uflp.train("gym:canary:Canary-v0", out=there / "gym", **QUICK)
         export(there / "run", there / "agent-of-others.state")
+        uflp.export(there / "run", f"{there}/hub/", history=True)
     assert (there / "sung").read_text() == "imported "
     forget_canary()
     unfinished(there / "run", there / "cut")
     # The preset is harmless, and one of the settings takes its place.
     hidden = unfinished(there / "gym", there / "hidden")
     change(hidden, preset="gym:CartPole-v1")
+    # The preset is harmless, and names another part.
+    uflp.train("deep-sea", size=3, out=there / "harmless", **QUICK | {"keep_history": False})
+    values = json.loads((there / "harmless" / "config.json").read_text())["settings"]
+    for part in ("agent", "uncertainty", "rule"):
+        shutil.copytree(there / "harmless", there / part)
+        (there / part / "summary.json").unlink()
+        named: dict[str, Any] = {part: "canary:Part"}
+        change(there / part, **named if part != "rule" else {"settings": values | named})
     config = json.loads((there / "run" / "config.json").read_text())
     (there / "seeds").mkdir()
     (there / "seeds" / "seeds.json").write_text(json.dumps(config | {"seeds": [0]}))
@@ -139,13 +148,21 @@ READERS = {
     "evaluate-gym": command("evaluate", "gym", "--episodes", "1"),
     "evaluate-file": command("evaluate", "agent-of-others.state", "--episodes", "1"),
     "evaluate-part": command("evaluate", "run/agent.state", "--episodes", "1"),
+    "evaluate-hub": command("evaluate", "hub", "--episodes", "1"),
     "export": command("export", "run", "mine.state"),
+    "export-folder": command("export", "run", "mine/"),
+    "export-hub": command("export", "hub", "mine.state"),
     "resume": command("train", "--resume", "cut"),
     "resume-hidden": command("train", "--resume", "hidden"),
+    "resume-agent": command("train", "--resume", "agent"),
+    "resume-uncertainty": command("train", "--resume", "uncertainty"),
+    "resume-rule": command("train", "--resume", "rule"),
     "resume-seeds": command("train", "--resume", "seeds"),
     "replay": command("replay", "run"),
     "load": function(uflp.load, "run"),
     "load-file": function(uflp.load, "agent-of-others.state"),
+    "load-hub": function(uflp.load, "hub"),
+    "uflp.export": function(uflp.export, "run", "mine/"),
     "uflp.resume": function(uflp.resume, "cut"),
     "recorded": function(recorded, Path("run")),
 }
@@ -199,6 +216,11 @@ def test_reports_histories_and_demonstrations_execute_nothing(canary: Path, caps
     small = ["--queries", "10", "--agent", "random", "--out", "mine"]
     assert command("train", "gym:CartPole-v1", "--history-from", "run", *small)(False) == 2
     assert "has a history of" in capsys.readouterr().err  # The stamps differ, and are compared.
+    for folder in ("run", "hub", "agent-of-others.state"):
+        assert command("train", "gym:CartPole-v1", "--init-from", folder, *small)(False) in (0, 2)
+        shutil.rmtree("mine", ignore_errors=True)
+    uflp.rliable_scores(["run"])
+    assert command("figure", "deep-sea-50", "--partial", "--out", "run")(False) == 2
     assert not canary.exists() and "canary" not in sys.modules
 
 

@@ -24,7 +24,6 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import forging
-import gymnasium
 from resuming import signalled, small
 
 import uflp
@@ -65,6 +64,8 @@ RUNS: dict[str, dict[str, Any]] = {
         "uncertainty": "counts",
         "samples_per_insert": 8.0,
     },
+    "sac": {"preset": "gym:Pendulum-v1", "agent": "sac", "uncertainty": "counts"},
+    "sac-bonus": {"preset": "gym:Pendulum-v1", "agent": "sac-bonus", "uncertainty": "rnd"},
     "atari": {
         "preset": "atari/montezuma-revenge",
         "agent": "random",
@@ -79,6 +80,19 @@ RUNS: dict[str, dict[str, Any]] = {
         "sgd_period": 20,
     },
 }
+
+HUBS = ["counts", "ensemble", "covariance", "sac", "gym", "atari-ddqn"]
+"""Runs that are exported, with their history where it knows no actions."""
+
+PLANNERS: list[tuple[str, dict[str, Any]]] = [
+    ("CartPole-v1", {}),
+    ("Pendulum-v1", {"p_init": 0.0, "restart_limit": 5}),
+    ("FrozenLake-v1", {"rule": "go-explore", "history_size": 20}),
+    ("MountainCar-v0", {"uncertainty": "covariance", "feature_size": 20, "batch": 4}),
+    ("CartPole-v1", {"first_action": "forced", "checkpoint_period": 2}),
+    ("MountainCarContinuous-v0", {"rule": "return"}),
+]
+"""Environments, and how they are wrapped."""
 
 
 def settings_of(name: str) -> RunSettings:
@@ -153,7 +167,7 @@ class Cases:
         forging.forge_state_file(path / "agent.state", rng)
 
         def use() -> None:
-            if number // 5 % 2:
+            if rng.random() < 0.5:
                 settings = settings_of(run).changed(init_from=str(path), queries=20)
                 train(settings)
             else:
@@ -161,28 +175,55 @@ class Cases:
 
         return documented(use)
 
+    def hub(self, number: int, rng: random.Random) -> str:
+        """Reads a forged folder for a model hub in every way there is."""
+        run = HUBS[number % len(HUBS)]
+        settings = settings_of(run)
+
+        def make(path: Path) -> None:
+            train(settings.changed(keep_history=True), out=path / "run")
+            uflp.export(path / "run", f"{path}/hub/", history=run != "atari-ddqn")
+
+        path = self.copy(f"hub-{run}", make) / "hub"
+        files = ("config.json", "model.safetensors", "history.safetensors")
+        name = rng.choice([file for file in files if (path / file).exists()])
+        forge = forging.forge_json if name == "config.json" else forging.forge_safetensors
+        forge(path / name, rng)
+        uses: list[Callable[[], Any]] = [
+            lambda: uflp.load(path).evaluate(1),
+            lambda: uflp.export(path, path.parent / "again.state"),
+            lambda: uflp.export(path, f"{path.parent}/again/"),
+            lambda: train(settings.changed(init_from=str(path), queries=20)),
+        ]
+        if (path / "history.safetensors").exists():
+            uses.append(lambda: train(settings.changed(history_from=str(path), queries=20)))
+        if name == "history.safetensors":
+            uses = uses[-1:]
+        return documented(rng.choice(uses))
+
     def planner(self, number: int, rng: random.Random) -> str:
         """Loads the forged planner of a wrapper, and plays on."""
-        env = uflp.LocalAccess(gymnasium.make("CartPole-v1"))
+        kind = number % len(PLANNERS)
+        name, options = PLANNERS[kind]
+
+        def played(env: Any, steps: int) -> Any:
+            env.reset(seed=0)
+            for _ in range(steps):
+                if any(env.step(env.action_space.sample())[2:4]):
+                    env.reset()
+            return env
 
         def make(path: Path) -> None:
             path.mkdir()
-            played = uflp.LocalAccess(gymnasium.make("CartPole-v1"))
-            played.reset(seed=0)
-            for _ in range(50):
-                if any(played.step(played.action_space.sample())[2:4]):
-                    played.reset()
-            played.save_planner(path / "planner")
+            played(uflp.LocalAccess(name, **options), 50).save_planner(path / "planner")
 
-        path = self.copy("planner", make) / "planner"
+        path = self.copy(f"planner-{kind}", make) / "planner"
+        env = uflp.LocalAccess(name, check=False, **options)
         forging.forge_state_file(path, rng)
 
         def use() -> None:
             env.load_planner(path)
-            env.reset(seed=0)
-            for _ in range(30):
-                if any(env.step(env.action_space.sample())[2:4]):
-                    env.reset()
+            played(env, 30)
 
         return documented(use)
 

@@ -239,6 +239,35 @@ def test_arrays_of_a_state_do_not_overlap(tmp_path: Path) -> None:
         state_file.read(tmp_path / "x")
 
 
+def sealed(path: Path, state: bytes) -> Path:
+    body = struct.pack("<8sIQ", b"uflpstat", 1, len(state)) + state
+    path.write_bytes(body + hashlib.sha256(body).digest())
+    return path
+
+
+def test_lists_of_a_state_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One byte of a file makes an empty list, of 64 bytes."""
+    monkeypatch.setattr(state_file, "_MOST_CONTAINERS", 1000)
+    for most, empty in ((999, []), (999, {})):
+        path = sealed(tmp_path / "x", msgpack.packb([empty] * most))
+        assert state_file.read(path) == [empty] * most
+        sealed(path, msgpack.packb([empty] * 100_000))
+        with pytest.raises(DamagedError, match="too many lists"):
+            state_file.read(path)
+
+
+def test_a_file_that_lists_very_many_arrays_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        for number in range(20_000):
+            archive.writestr(str(number), b"")
+
+    def refused() -> None:
+        with pytest.raises(ValueError, match="no file of arrays"):
+            read_arrays(tmp_path / "x.npz", "a")
+
+    assert peak(refused) < 5 * (tmp_path / "x.npz").stat().st_size
+
+
 def test_a_state_file_that_is_larger_than_memory_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,6 +291,9 @@ def test_json_that_is_absurdly_large_is_no_record(tmp_path: Path) -> None:
     with (tmp_path / "config.json").open("wb") as file:
         file.truncate(2**40)
     assert peak(lambda: read_object(tmp_path / "config.json")) < 10**6
+    assert read_object(tmp_path / "config.json") is None
+    # What is in it may take 25 times the memory.
+    (tmp_path / "config.json").write_text('{"a": 1}' + " " * 2**26)
     assert read_object(tmp_path / "config.json") is None
     (tmp_path / "config.json").write_text(json.dumps({"a": 1}))
     assert read_object(tmp_path / "config.json") == {"a": 1}

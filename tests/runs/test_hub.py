@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,19 @@ def test_what_is_no_file_of_arrays_is_refused(hub: Path, content: bytes) -> None
     (hub / "model.safetensors").write_bytes(content)
     with pytest.raises(UsageError, match=r"model\.safetensors"):
         uflp.load(hub)
+
+
+def test_descriptions_of_very_many_arrays_are_refused(hub: Path) -> None:
+    """Each would take a kilobyte before they could be counted."""
+    one = '"{}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}'
+    header = ("{" + ",".join(map(one.format, range(100_000))) + "}").encode()
+    (hub / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    tracemalloc.start()
+    with pytest.raises(UsageError, match=r"model\.safetensors"):
+        uflp.load(hub)
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert used < 3 * len(header)
 
 
 CONFIGS: dict[str, Any] = {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import random
 import threading
 from collections import Counter, OrderedDict, defaultdict, deque
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import dm_env
@@ -20,9 +22,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+import uflp.runs.events  # noqa: F401 (as in every process that trains)
+from uflp import state_file
 from uflp.simulators import SnapshotError
 from uflp.simulators.action_script import same
 from uflp.simulators.attributes import encode, write_back
+from uflp.simulators.base import SEAL_WIDTH, _seal
+from uflp.simulators.lookup import named
 
 
 class Thing:
@@ -290,6 +296,69 @@ def test_no_object_is_made_that_would_act_when_it_goes() -> None:
     with pytest.raises(SnapshotError, match="Cleaner is not known here"):
         write_back(Thing(part=None), msgpack.packb(node), exact=True)
     assert Cleaner.cleaned == []
+
+
+def test_lists_of_a_snapshot_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One byte of a snapshot makes an empty list, of 64 bytes."""
+    monkeypatch.setattr(state_file, "_MOST_CONTAINERS", 1 << 19)
+    node = msgpack.unpackb(encode(Thing(held=[])))
+    node[3]["held"] = [[]] * (1 << 20)
+    with pytest.raises(SnapshotError, match="too many lists"):
+        write_back(Thing(held=None), msgpack.packb(node), exact=True)
+
+
+def test_objects_are_counted_before_there_is_room_for_them() -> None:
+    node = msgpack.unpackb(encode(Thing(held=np.array([None], object))))
+    node[3]["held"][2] = [1 << 40]
+    with pytest.raises(SnapshotError, match=r"1 objects are not \[1099511627776\]"):
+        write_back(Thing(held=None), msgpack.packb(node), exact=True)
+
+
+def test_no_wrapper_is_made_that_would_act_when_it_is_played(tmp_path: Path) -> None:
+    """The file that the events of a run go to would be written in the place of a queue."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    simulator = named("gym:CartPole-v1").make(0)
+    simulator.reset(seed=0)
+    saved = simulator.save()
+    node = msgpack.unpackb(saved.data[:-SEAL_WIDTH])
+
+    def restore() -> None:
+        body = msgpack.packb(node)
+        simulator.restore(saved._replace(data=body + _seal(body)))
+
+    limit = node[3]["env"]
+    inside = limit[3]["env"]
+    limit[3]["aux"] = ["same", inside[1]]  # A second way to what the wrapper is around.
+    restore()
+    queue = {"_path": str(precious), "_begun": False}
+    wrapper = {
+        "env": ["same", inside[1]],
+        "return_queue": ["object", 101, "uflp.runs.events:EventFile", queue, []],
+        **{"episode_start_time": 0.0, "episode_returns": 0.0, "episode_lengths": 0},
+        **{"episode_count": 0, "_stats_key": "episode"},
+    }
+    name = "gymnasium.wrappers.common:RecordEpisodeStatistics"
+    limit[3] = {"aux": inside, **limit[3], "env": ["object", 100, name, wrapper, []]}
+    limit[3]["aux"] = inside
+    with contextlib.suppress(SnapshotError, AttributeError):
+        restore()
+        while not simulator.step(1)[2]:
+            pass
+    assert precious.read_text() == "mine"
+    with pytest.raises(SnapshotError, match="RecordEpisodeStatistics is not known here"):
+        restore()
+
+
+class Wrapped(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """A wrapper of the package that the target is of."""
+
+
+def test_no_wrapper_of_any_package_is_made() -> None:
+    node = msgpack.unpackb(encode(Thing(part=None)))
+    node[3] = {"part": ["object", 1, f"{__name__}:Wrapped", {}, []]}
+    with pytest.raises(SnapshotError, match="Wrapped is not known here"):
+        write_back(Thing(part=None), msgpack.packb(node), exact=True)
 
 
 def test_names_to_skip_are_neither_saved_nor_rolled_back() -> None:

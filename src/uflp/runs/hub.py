@@ -32,6 +32,8 @@ LARGEST = 1 << 34
 """Bytes that a file of arrays may have."""
 
 _MOST_ARRAYS = 10_000
+_LARGEST_HEADER = 1 << 22
+"""Arrays that a file may have, and bytes that may describe them: each array takes a kilobyte."""
 
 
 def is_hub_folder(path: Path) -> bool:
@@ -194,6 +196,8 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
     except MemoryError as error:
         raise UsageError(f"{path} does not fit into memory") from error
     try:
+        if int.from_bytes(data[:8], "little") > _LARGEST_HEADER:
+            raise ValueError("its header is too large")
         held = deserialize(data)
         if len(held) > _MOST_ARRAYS:
             raise ValueError(f"{len(held)} arrays are too many")

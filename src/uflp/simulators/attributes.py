@@ -8,12 +8,15 @@ it was written back.
 
 The bytes are msgpack, and reading them calls nobody's code: values go into objects that are there
 already; where one is missing, a bare instance is made of a class that is imported already and comes
-from a package that the target itself is made of.
+from a package that the target itself is made of. Environments and wrappers are never made, nor is
+anything of Gymnasium or of this package: with values of a stranger's, their methods could be led to
+files that are not the stranger's.
 """
 
 from __future__ import annotations
 
 import enum
+import math
 import random
 import struct
 import sys
@@ -22,16 +25,23 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Set
 from typing import Any, ClassVar
 
+import gymnasium
 import msgpack
 import numpy as np
 
 from uflp.simulators import attribute_reader as reading
 from uflp.simulators.base import SnapshotError
+from uflp.state_file import counter
 
 Codecs = Mapping[type, reading.Codec]
 
 FORMER = {"uflp.simulators.scene:Scene": "uflp.simulators.env_layers:LayeredEnv"}
 """Present names of classes by those that snapshots of earlier versions have."""
+
+_LARGE = 1 << 20
+
+_NEVER_MADE = frozenset({"gymnasium", "uflp"})
+"""Packages of which all that an environment holds is there once it is made."""
 
 
 def encode(
@@ -77,7 +87,7 @@ def write_back(
         SnapshotError: for data that does not fit the target, which may then be partly written.
     """
     try:
-        node = msgpack.unpackb(data, strict_map_key=False)
+        node = unpacked(data)
         fits = isinstance(node, list) and node[0] == "object"
         if fits:
             node[2] = FORMER.get(node[2], node[2])
@@ -88,6 +98,13 @@ def write_back(
         raise
     except Exception as error:  # the bytes may be anything, and may fail in any way
         raise SnapshotError(f"not a state of {type(target).__name__}: {error!r}") from error
+
+
+def unpacked(data: bytes) -> Any:
+    """Return what msgpack finds in data, if it has no more lists than there is room for."""
+    # Counted only where it may matter: a call for each list takes time.
+    count = counter() if len(data) > _LARGE else None
+    return msgpack.unpackb(data, strict_map_key=False, list_hook=count, object_hook=count)
 
 
 class Writer:
@@ -183,6 +200,9 @@ class Writer:
         return value
 
     def _objects(self, old: Any, path: str, number: int, shape: list[int], nodes: list[Any]) -> Any:
+        # Before there is room for them: a few bytes may claim any number.
+        if math.prod(shape) != len(nodes):
+            raise SnapshotError(f"{path} cannot be restored: {len(nodes)} objects are not {shape}")
         value = self._keep(number, np.empty(shape, object))
         olds = old.ravel() if isinstance(old, np.ndarray) else None
         for index, item in enumerate(self._items(nodes, olds, path)):
@@ -276,8 +296,9 @@ class Writer:
             found = getattr(found, "__dict__", {}).get(part)
         known = isinstance(found, type) and issubclass(found, base)
         if known and base is object:
-            known = _package(found) in self._packages and reading.is_plain(found)
-            # One that is made of a file's values would act on them when it goes.
+            known = _package(found) in self._packages - _NEVER_MADE and reading.is_plain(found)
+            # One that is made of a file's values would act on them when it is played, or goes.
+            known = known and not issubclass(found, gymnasium.Env)
             known = known and not hasattr(found, "__del__")
         if not known:
             raise SnapshotError(f"{path} cannot be restored: {name} is not known here")

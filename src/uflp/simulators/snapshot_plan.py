@@ -170,7 +170,7 @@ class Plan:
     def write_back(self, data: bytes, *, exact: bool) -> None:
         """Put the environment into a state that `encode` returned."""
         try:
-            checksum, leaves, nodes, content = msgpack.unpackb(data[1:], strict_map_key=False)
+            checksum, leaves, nodes, content = attributes.unpacked(data[1:])
         except Exception as error:  # the bytes may be anything
             raise SnapshotError(f"not a snapshot: {error!r}") from error
         if checksum != self.checksum:
