@@ -71,10 +71,18 @@ class Gymnasium:
 
     def make(self, seed: int) -> GymnasiumSimulator:
         """Return a simulator; its randomness comes from the seeds that `reset` is given."""
-        env = made(self.id, **(self.arguments or {}))
+        return self._of(made(self.id, **(self.arguments or {})), self.strategy)
+
+    def make_drawing(self, seed: int) -> GymnasiumSimulator:
+        """Return a simulator that draws pictures of the same episodes, if Gymnasium can."""
+        # A window or a canvas cannot be saved, and what is filmed need not be.
+        arguments = {"render_mode": "rgb_array", **(self.arguments or {})}
+        return self._of(made(self.id, **arguments), Replay.name)
+
+    def _of(self, env: gymnasium.Env[Any, Any], strategy: str) -> GymnasiumSimulator:
         return GymnasiumSimulator(
             flat(env) if self.flatten else env,
-            strategy=self.strategy,
+            strategy=strategy,
             time_limit=self.time_limit,
             count_cells=True,
             options=self.options,
@@ -213,6 +221,13 @@ class GymnasiumSimulator(Simulator):
     def unwrapped(self) -> Any:
         """The environment without its wrappers."""
         return self.env.unwrapped
+
+    @property
+    def parts(self) -> gymnasium.Space[Any] | None:
+        """The space of observations before they were flattened; None if they were not."""
+        if isinstance(self.env, gymnasium.wrappers.FlattenObservation):
+            return self.env.env.observation_space
+        return None
 
     @property
     def replayed(self) -> int:
