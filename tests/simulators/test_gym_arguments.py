@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +94,38 @@ def test_arguments_of_strangers_need_the_users_word(tmp_path: Path, monkeypatch:
     with pytest.raises(UsageError, match="names arguments of code"):
         recorded(run)
     recorded(run, trust=True)
+
+
+OWN_PROCESS = """
+from uflp.simulators.lookup import named
+options = {"reset_cell": [1, 1], "goal_cell": [7, 10]}
+env = named("gym:PointMaze_Large-v3", options=options, flatten=True).make(0)
+print(*env.reset(seed=0)[0])
+"""
+
+
+def test_robots_are_found_without_an_import_of_the_user_s() -> None:
+    pytest.importorskip("gymnasium_robotics")
+    command = [sys.executable, "-W", "ignore", "-c", OWN_PROCESS]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    seen = np.array(printed.splitlines()[-1].split(), float)
+    # The place, and the goal: parts of a dictionary come in the order of their names.
+    assert len(seen) == 8
+    assert np.allclose(seen[:4], [-4.5, 3, 4.5, -3], atol=0.26)
+
+
+def test_the_extra_of_a_robot_that_is_not_installed_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "gymnasium_robotics", None)
+    monkeypatch.delitem(gymnasium.registry, "AntMaze_UMaze-v5", raising=False)
+    for agent in (None, "sac"):
+        with pytest.raises(UsageError, match="pip install 'uflp\\[robotics\\]'"):
+            uflp.train("gym:AntMaze_UMaze-v5", agent=agent, queries=10, out=tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_id_that_only_begins_like_a_robot_s_is_unknown() -> None:
+    pytest.importorskip("gymnasium_robotics")
+    with pytest.raises(UsageError, match="did you mean 'PointMaze_Large-v3'"):
+        named("gym:PointMaze_Lage-v3")

@@ -10,6 +10,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from PIL import Image
 from resuming import rows_of, small, stopped_rows
 
 import uflp
@@ -102,6 +103,69 @@ def test_an_agent_is_kept_loaded_and_exported(tmp_path: Path) -> None:
     assert not np.array_equal(action, uflp.load(run).act(-seen))
     with pytest.raises(UsageError, match="no table of values"):
         uflp.load(run).values(seen)
+
+
+class Reach(gymnasium.Env[Any, Any]):
+    """Goal-conditioned: a point and its goal are parts of what is seen, a switch is another."""
+
+    observation_space: Any = gymnasium.spaces.Dict(
+        {
+            "observation": gymnasium.spaces.Box(-9, 9, (2,), np.float64),
+            "desired_goal": gymnasium.spaces.Box(-1, 1, (1,), np.float64),
+            "switch": gymnasium.spaces.Discrete(2),
+        }
+    )
+    action_space: Any = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+
+    def _seen(self) -> Any:
+        return {"observation": self.x.copy(), "desired_goal": self.goal.copy(), "switch": 1}
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.x, self.goal, self.steps = np.zeros(2), self.np_random.uniform(-1, 1, 1), 0
+        return self._seen(), {}
+
+    def step(self, action: Any) -> Any:
+        self.x[0] += 0.3 * action[0]
+        self.steps += 1
+        near = bool(abs(self.x[0] - self.goal[0]) < 0.1)
+        return self._seen(), float(near), near, self.steps == 12, {}
+
+
+def test_an_agent_acts_on_observations_with_parts_as_the_environment_gives_them() -> None:
+    result = uflp.train(
+        f"{__name__}:Reach", queries=120, eval_period=60, eval_episodes=1, hidden=(8,),
+        min_replay=50, learning_batch=16, cells=(0, 1), cell_size=0.2,
+    )  # fmt: skip
+    seen, _ = Reach().reset(seed=3)
+    # By name: the goal, the point, and one number for each value of the switch.
+    flat = np.concatenate([seen["desired_goal"], seen["observation"], [0, 1]])
+    assert np.array_equal(result.policy.act(seen), result.policy.act(flat))
+    assert not np.array_equal(result.policy.act(seen), result.policy.act({**seen, "switch": 0}))
+    del seen["desired_goal"]
+    with pytest.raises(
+        UsageError, match="observation, switch here, and desired_goal is"
+    ):
+        result.policy.act(seen)
+    with pytest.raises(UsageError, match="an observation is of Dict"):
+        result.policy.act((1, 2, 3))
+
+
+def test_an_episode_of_a_gymnasium_environment_is_filmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pygame")
+    run, film = tmp_path / "run", tmp_path / "film.gif"
+    uflp.train(
+        PENDULUM, queries=60, eval_period=60, eval_episodes=1, hidden=(8,), min_replay=50,
+        learning_batch=16, eval_limit=5, out=run,
+    )  # fmt: skip
+    words = ["uflp", "evaluate", str(run), "--episodes", "1", "--video", str(film)]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert not stop.value.code
+    assert Image.open(film).n_frames == 6, "the start, and five steps"
 
 
 @pytest.mark.parametrize(

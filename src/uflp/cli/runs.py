@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,7 +44,8 @@ def evaluate(
     policy = load(run, trust=trust)
     if video is not None:
         recorder = Recorder()
-        policy.evaluate(1, seed, recorder)
+        with closing(policy.drawing_simulator()) as drawing:
+            policy.evaluate(1, seed, recorder, drawing)
         recorder.write(video)
     recorded = DemonstrationRecorder(policy.simulator())
     result = policy.evaluate(episodes, seed, simulator=recorded)

@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,8 @@ def _film(policy: Policy) -> bytes | None:
     """Return one episode as a GIF, None where the simulator draws no pictures."""
     recorder = Recorder()
     try:
-        policy.evaluate(1, watch=recorder)
+        with closing(policy.drawing_simulator()) as drawing:
+            policy.evaluate(1, watch=recorder, simulator=drawing)
     except UsageError:
         return None
     with tempfile.TemporaryDirectory() as below:

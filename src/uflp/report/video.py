@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import gymnasium
 import numpy as np
 
 from uflp.files import replacing
@@ -83,6 +84,9 @@ def _picture(simulator: Any) -> np.ndarray:
         picture = simulator.render()
     except NotImplementedError:
         picture = None
+    except (gymnasium.error.Error, ImportError) as error:
+        why = " ".join(str(error).split())
+        raise UsageError(f"this simulator cannot draw pictures here: {why}") from error
     if not isinstance(picture, np.ndarray) or picture.dtype != np.uint8 or picture.ndim != 3:
         raise UsageError("this simulator draws no pictures: leave out --video")
     return picture

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 
 from uflp import masks, spaces, state_file
@@ -45,6 +46,7 @@ class Policy:
         simulator: Any = self.simulator()
         self.observation_space: Any = simulator.observation_space
         self.action_space: Any = simulator.action_space
+        self._parts: gymnasium.Space[Any] | None = getattr(simulator, "parts", None)
         self._shape, self._dtype = spaces.layout(self.observation_space)
         self._actions = spaces.actions(self.action_space)
         self._agent = settings.agent_config.make(self.observation_space, self._actions)
@@ -60,6 +62,8 @@ class Policy:
 
     def _look(self, observation: Any) -> np.ndarray:
         """Return what a state is acted in by, [M, A] or [2, D]."""
+        if self._parts is not None and isinstance(observation, dict | tuple):
+            observation = _flattened(self._parts, observation)
         if np.shape(observation) != self._shape:
             raise UsageError(
                 f"an observation has shape {self._shape} here, not {np.shape(observation)}"
@@ -71,7 +75,8 @@ class Policy:
         """Return the best action in a state, or any for an agent that does not learn.
 
         Args:
-            observation: of the state.
+            observation: of the state; one with parts, as the environment gives it, or flattened as
+                the agent has learned from it.
             mask: which actions it allows, as in `info["action_mask"]`; None allows all.
         """
         if isinstance(self._actions, RealActions):
@@ -90,6 +95,13 @@ class Policy:
     def simulator(self) -> Simulator:
         """Return a new simulator of the kind that it was trained in."""
         simulator: Simulator = self.settings.simulator.make(self.settings.seed)
+        return simulator
+
+    def drawing_simulator(self) -> Simulator:
+        """Return one for a film: it draws pictures where that kind can."""
+        settings = self.settings.simulator
+        make = getattr(settings, "make_drawing", settings.make)
+        simulator: Simulator = make(self.settings.seed)
         return simulator
 
     def evaluate(
@@ -126,6 +138,20 @@ class Policy:
         if self._agent.target == "none":
             return masks.draw(rng, len(values), mask)
         return int(masks.only(values, mask).argmax())
+
+
+def _flattened(space: gymnasium.Space[Any], observation: Any) -> Any:
+    if isinstance(space, gymnasium.spaces.Dict) and isinstance(observation, dict):
+        missing = [name for name in space if name not in observation]
+        if missing:
+            raise UsageError(
+                f"an observation has the parts {', '.join(space)} here, and {', '.join(missing)} "
+                "is not there"
+            )
+    try:
+        return gymnasium.spaces.flatten(space, observation)
+    except (TypeError, ValueError, KeyError, IndexError) as error:
+        raise UsageError(f"an observation is of {space} here, not {observation!r}") from error
 
 
 def write_policy(path: Path, identity: str, queries: int, learner: State) -> None:

@@ -55,7 +55,7 @@ class Gymnasium:
             _require_json(name, getattr(self, name))
         for name in self.imports:
             permit(name, "code to import" if self.arguments is None else "arguments of code")
-        if self.id not in gymnasium.registry and ":" not in self.id:
+        if ":" not in self.id and not may_be_made(self.id):
             raise UsageError(unknown("Gymnasium id", self.id, gymnasium.registry))
 
     @property
@@ -71,14 +71,49 @@ class Gymnasium:
 
     def make(self, seed: int) -> GymnasiumSimulator:
         """Return a simulator; its randomness comes from the seeds that `reset` is given."""
-        env = made(self.id, **(self.arguments or {}))
+        return self._of(made(self.id, **(self.arguments or {})), self.strategy)
+
+    def make_drawing(self, seed: int) -> GymnasiumSimulator:
+        """Return a simulator that draws pictures of the same episodes, if Gymnasium can."""
+        # A window or a canvas cannot be saved, and what is filmed need not be.
+        arguments = {"render_mode": "rgb_array", **(self.arguments or {})}
+        return self._of(made(self.id, **arguments), Replay.name)
+
+    def _of(self, env: gymnasium.Env[Any, Any], strategy: str) -> GymnasiumSimulator:
         return GymnasiumSimulator(
             flat(env) if self.flatten else env,
-            strategy=self.strategy,
+            strategy=strategy,
             time_limit=self.time_limit,
             count_cells=True,
             options=self.options,
         )
+
+
+_OF_ROBOTICS = ("Adroit", "AntMaze", "Fetch", "FrankaKitchen", "Hand", "PointMaze")
+"""Beginnings of ids that Gymnasium-Robotics registers, once it is imported."""
+
+
+def may_be_made(name: str) -> bool:
+    """Return whether Gymnasium knows an id, or may know it once an extra is installed.
+
+    Args:
+        name: the id.
+    """
+    if name in gymnasium.registry:
+        return True
+    if not name.startswith(_OF_ROBOTICS):
+        return False
+    return not _register_robotics() or name in gymnasium.registry
+
+
+def _register_robotics() -> bool:
+    """Have Gymnasium-Robotics register its ids; return whether it is installed."""
+    try:
+        import gymnasium_robotics
+    except ImportError:
+        return False
+    gymnasium.register_envs(gymnasium_robotics)
+    return True
 
 
 def made(name: str, **arguments: Any) -> gymnasium.Env[Any, Any]:
@@ -88,8 +123,13 @@ def made(name: str, **arguments: Any) -> gymnasium.Env[Any, Any]:
         name: the id, with or without `gym:` before it.
         **arguments: of `gymnasium.make`.
     """
+    own = name.removeprefix("gym:")
+    if may_be_made(own) and own not in gymnasium.registry:
+        raise UsageError(
+            f"{own} is of Gymnasium-Robotics, which is not installed: pip install 'uflp[robotics]'"
+        )
     try:
-        return gymnasium.make(name.removeprefix("gym:"), **arguments)
+        return gymnasium.make(own, **arguments)
     except (gymnasium.error.Error, ImportError) as error:
         raise UsageError(f"Gymnasium cannot make {name}: {_one_line(error)}") from error
     except Exception as error:  # an environment is anybody's code
@@ -181,6 +221,13 @@ class GymnasiumSimulator(Simulator):
     def unwrapped(self) -> Any:
         """The environment without its wrappers."""
         return self.env.unwrapped
+
+    @property
+    def parts(self) -> gymnasium.Space[Any] | None:
+        """The space of observations before they were flattened; None if they were not."""
+        if isinstance(self.env, gymnasium.wrappers.FlattenObservation):
+            return self.env.env.observation_space
+        return None
 
     @property
     def replayed(self) -> int:

@@ -51,7 +51,8 @@ class Scale:
     Attributes:
         seeds: number of seeds, from 0.
         values: settings of all runs at this scale.
-        by_name: settings of the runs of one agent, or by one uncertainty, on top of those.
+        by_name: settings of the runs of one agent, by one uncertainty or with one access, on top of
+            those.
         sweep: the values that each swept setting takes; every combination is run.
         stop_at_return: ends each run once solved; its last value then stands for the rest.
         lines: what is run in place of the figure's own lines, where those cost too much.
@@ -168,7 +169,7 @@ class Figure:
             for values in itertools.product(*sweep.values()):
                 swept = dict(zip(sweep, values, strict=True))
                 overrides = dict(size.values)
-                for name in (line.agent, line.uncertainty):
+                for name in (line.agent, line.uncertainty, line.access):
                     overrides |= size.by_name.get(name or "", {})
                 _refuse_swept(changes.overrides, swept)
                 overrides |= {**swept, **changes.overrides}
