@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from uflp.arguments import argument
 from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.resolve import resolve
 from uflp.runs.folder import CONFIG, as_json, completed, read_object
@@ -40,7 +41,7 @@ def recorded_cluster(
     spread = (read_object(folder / CONFIG) or {}).get("cluster")
     if spread is None:
         if ray is not None:
-            raise UsageError(f"{folder} holds a run of one process: leave out --ray")
+            raise UsageError(f"{folder} holds a run of one process: leave out {argument('ray')}")
         return None
     try:
         cluster = ClusterSettings(**spread)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uflp.arguments import argument
 from uflp.files import replacing
 from uflp.types import UsageError
 
@@ -84,7 +85,7 @@ def _picture(simulator: Any) -> np.ndarray:
     except NotImplementedError:
         picture = None
     if not isinstance(picture, np.ndarray) or picture.dtype != np.uint8 or picture.ndim != 3:
-        raise UsageError("this simulator draws no pictures: leave out --video")
+        raise UsageError(f"this simulator draws no pictures: leave out {argument('video')}")
     return picture
 
 

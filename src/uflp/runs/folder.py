@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Literal, Protocol
 import numpy as np
 
 from uflp import files
+from uflp.arguments import argument
 from uflp.arrays import write_arrays
 from uflp.runs.events import EventFile
 from uflp.runs.provenance import changes, provenance
@@ -314,9 +315,11 @@ def claim(path: Path) -> None:
     """
     try:
         if path.exists() and not path.is_dir():
-            raise UsageError(f"{path} is a file: choose another --out")
+            raise UsageError(f"{path} is a file: choose another {argument('out')}")
         if path.is_dir() and {item.name for item in path.iterdir()} - _NOTHING:
-            raise UsageError(f"{path} already holds something: choose another --out, or remove it")
+            raise UsageError(
+                f"{path} already holds something: choose another {argument('out')}, or remove it"
+            )
         path.mkdir(parents=True, exist_ok=True)
         probe = path / _PROBE
         files.create(probe).close()
