@@ -44,6 +44,14 @@ LOCK = ".lock"
 _PROBE = ".write-probe"
 _NOTHING = {LOCK, CONFIG + files.TEMPORARY, _PROBE}
 _CHECKSUM = "checksum"
+EARLIER_BUDGETS = "earlier_budgets"
+
+
+_DECISIVE = (
+    *("preset", "agent", "uncertainty", "access", "variant", "seed", "stop_at_return", "settings"),
+    *("simulator", "cluster"),
+)
+"""What of a record decides a run's numbers, and has a checksum."""
 
 
 class LockedError(UsageError):
@@ -195,7 +203,10 @@ class RunFolder:
     def _check(self, numerics: Mapping[str, Any]) -> None:
         """Refuse to go on with what is finished; warn where its numbers may change."""
         if (self.path / SUMMARY).exists():
-            raise UsageError(f"{self.path} holds a finished run: there is nothing to resume")
+            raise UsageError(
+                f"{self.path} holds a finished run: there is nothing to resume, unless "
+                f"{argument('queries')} gives it more"
+            )
         before = (read_object(self.path / CONFIG) or {}).get("numerics")
         changed = changes(before, numerics)
         if changed:
@@ -205,6 +216,10 @@ class RunFolder:
                 "that was never interrupted",
                 stacklevel=2,
             )
+
+    def is_earlier_budget(self, queries: Any) -> bool:
+        """Return whether the run was to have so many queries before it was given more."""
+        return queries in (read_object(self.path / CONFIG) or {}).get(EARLIER_BUDGETS, [])
 
     def require_unchanged(self) -> None:
         """Refuse a record that was changed, where no checkpoint tells what the run was."""
@@ -275,6 +290,41 @@ def described(settings: RunSettings, stop_at_return: float | None) -> dict[str, 
         "stop_at_return": stop_at_return,
         "settings": settings.values(),
     }
+
+
+def extend(path: Path, settings: RunSettings) -> None:
+    """Give the run in a folder a larger budget: it is in the record, and the run is not finished.
+
+    What the run had stays; the record keeps its earlier budgets, with which checkpoints were made.
+
+    Args:
+        path: of the folder.
+        settings: of the same run, with the new budget.
+    """
+    queries = settings.evaluation.queries
+    with writing(path / LOCK):
+        lock = Lock(path)
+    with lock:
+        config = read_object(path / CONFIG) or {}
+        before = completed(config, settings)["settings"]["queries"]
+        summary = read_object(path / SUMMARY)
+        if summary is not None and summary.get("stopped") == "goal":
+            raise UsageError(f"{path} holds a run that reached its goal: there is nothing to add")
+        if summary is None and queries == before:
+            return  # It has this budget, and goes on.
+        # One that was given more and ended before it began has the new budget already.
+        spent = before if summary is None else summary.get("queries", before)
+        if queries < before or queries <= spent:
+            raise UsageError(
+                f"{path} holds a run of {max(before, spent):,} queries: more is a larger number, "
+                f"not {queries:,}"
+            )
+        earlier = [*config.get(EARLIER_BUDGETS, []), before]
+        config |= {"settings": as_json(settings.values()), EARLIER_BUDGETS: earlier}
+        decisive = {key: config[key] for key in _DECISIVE if key in config}
+        config[_CHECKSUM] = _checksum(decisive)
+        write_json(path / CONFIG, config)
+        (path / SUMMARY).unlink(missing_ok=True)
 
 
 def completed(config: dict[str, Any], settings: RunSettings) -> dict[str, Any]:
