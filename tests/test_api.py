@@ -104,8 +104,32 @@ def test_several_seeds_are_those_of_single_runs(tmp_path: Path) -> None:
     assert [result.run_dir.name for result in both] == ["seed-3", "seed-4"]
     alone = uflp.train(Line, seed=4, **QUICK)
     np.testing.assert_array_equal(alone.metrics["restarts"], both[1].metrics["restarts"])
-    with pytest.raises(uflp.UsageError, match="must be at least 1, not 0"):
+    with pytest.raises(uflp.UsageError, match=r"^seeds must be at least 1, not 0"):
         uflp.train(Line, seeds=0, **QUICK)
+    with pytest.raises(uflp.UsageError, match=r"^seeds is how many seeds .* not \[0, 1\]"):
+        uflp.train(Line, seeds=[0, 1], **QUICK)
+
+
+def test_messages_name_arguments_by_keyword_here_and_by_flag_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "note").write_text("mine")
+    with pytest.raises(uflp.UsageError, match="choose another out, or remove it"):
+        uflp.train("deep-sea", size=4, out=tmp_path, **QUICK)
+    with pytest.raises(uflp.UsageError, match="use access='local'"):
+        uflp.train("deep-sea", access="online", p_init=0.5, **QUICK)
+    words = ["train", "deep-sea", "--set", "size=4", "--queries", "9", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["uflp", *words])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert "choose another --out, or remove it" in capsys.readouterr().err
+    with pytest.raises(uflp.UsageError, match="choose another out, or remove it"):
+        uflp.train("deep-sea", size=4, out=tmp_path, **QUICK)
+
+
+def test_a_name_of_an_agent_that_exists_is_refused_as_an_agent() -> None:
+    with pytest.raises(uflp.UsageError, match="the agent 'ddqn' exists already"):
+        uflp.register("agent", "ddqn", Sharp)
 
 
 def test_a_result_shows_what_it_is_without_a_run_folder(tmp_path: Path) -> None:

@@ -486,7 +486,8 @@ def test_a_signal_saves_and_the_command_that_is_shown_goes_on(
     ("words", "says"),
     [
         (["--resume", "run", "--access", "local"], ["leave out --access"]),
-        (["--resume", "run", "--queries", "7"], ["leave out --queries"]),
+        (["--resume", "run", "--queries", "7"], ["run is not a run folder"]),
+        (["deep-sea", "--seeds", "2", "--keep-checkpoint"], ["leave out --seeds"]),
         (["deep-sea", "--resume", "run"], ["leave out preset"]),
         (["--resume", "run"], ["run is not a run folder"]),
         (["--resume", "run", "--checkpoint-seconds", "-1"], ["--checkpoint-seconds must not be"]),

@@ -14,12 +14,13 @@ import uflp
 
 ROOT = Path(uflp.__file__).parent
 FOUNDATION = {"types", "files", "arrays", "randomness", "registry", "spaces", "masks", "state"}
-FOUNDATION |= {"state_file", "cells", "trust", "user_code"}
+FOUNDATION |= {"state_file", "cells", "trust", "user_code", "arguments"}
 _ROOMS = {"simulators", "networks", "uncertainty", "agents", "replay"}
 _TRAINING = FOUNDATION | _ROOMS | {"planning", "training", "runs"}
 # A room to the rooms it may import, from the bottom up; each may also import itself.
 LAYERS = {
     "types": set(),
+    "arguments": set(),
     "files": set(),
     "arrays": {"files"},
     "randomness": {"types"},
@@ -30,7 +31,7 @@ LAYERS = {
     "state": set(),
     "state_file": {"files", "types"},
     "cells": {"types"},
-    "trust": {"types"},
+    "trust": {"types", "arguments"},
     "simulators": FOUNDATION,
     "networks": FOUNDATION,
     "uncertainty": FOUNDATION | {"networks"},

@@ -22,7 +22,7 @@ from uflp.distributed.settings import ClusterSettings
 from uflp.distributed.train import trainer
 from uflp.experiments.comparison import comparison_jobs
 from uflp.experiments.jobs import Job, at_work, require_faithful, run_job
-from uflp.experiments.recorded import recorded, recorded_cluster
+from uflp.experiments.recorded import extended, recorded, recorded_cluster
 from uflp.experiments.resolve import resolve
 from uflp.experiments.seeds import require_seeds
 from uflp.experiments.sweep import grid_jobs
@@ -96,6 +96,7 @@ def train(
     stop_at_return: float | None = None,
     callback: Callback | None = None,
     checkpoint_seconds: float = 600.0,
+    keep_checkpoint: bool = False,
     history_from: str | Path | None = None,
     demonstrations: str | Path | None = None,
     init_from: str | Path | None = None,
@@ -129,6 +130,8 @@ def train(
         stop_at_return: ends the run at the first evaluation whose mean return reaches it.
         callback: called with a row of metrics after each evaluation; a true answer ends the run.
         checkpoint_seconds: wall-clock time from one checkpoint in the run folder to the next.
+        keep_checkpoint: leaves a checkpoint of the end in the run folder, from which
+            `uflp.resume(out, queries=...)` goes on with a larger budget.
         history_from: folder of a run whose history this one begins with.
         demonstrations: file of episodes that the first rollouts play.
         init_from: folder of a run, or an exported agent, whose agent this run begins with.
@@ -165,6 +168,7 @@ def train(
         "stop_at_return": stop_at_return,
         "callback": callback,
         "checkpoint_seconds": checkpoint_seconds,
+        "keep_checkpoint": keep_checkpoint,
     }
     if seeds is None:
         return Result(**vars(trainer(cluster)(resolved, out=folder, **options)))
@@ -312,6 +316,8 @@ def sweep(
 def resume(
     folder: str | Path,
     *,
+    queries: int | None = None,
+    keep_checkpoint: bool = False,
     callback: Callback | None = None,
     checkpoint_seconds: float = 600.0,
     trust: bool = False,
@@ -320,8 +326,14 @@ def resume(
 
     Its numbers are those that it would have had without the interruption.
 
+    Example:
+        >>> uflp.resume("runs/dive", queries=200_000)  # more, also for a run that is finished
+
     Args:
         folder: of the run.
+        queries: a larger budget, with what is spent; None keeps that of the run. A finished run
+            that kept no checkpoint begins at the start, with the numbers that it had.
+        keep_checkpoint: see `train`.
         callback: see `train`; only called for rows that are new.
         checkpoint_seconds: see `train`.
         trust: whether you trust what the folder names: a `module:factory` to import, the address
@@ -330,13 +342,17 @@ def resume(
     Returns:
         The outcome of the whole run.
     """
-    settings, stop_at_return = recorded(Path(folder), trust=trust)
+    if queries is None:
+        settings, stop_at_return = recorded(Path(folder), trust=trust)
+    else:
+        settings, stop_at_return = extended(Path(folder), queries, trust=trust)
     outcome = trainer(recorded_cluster(Path(folder), trust=trust))(
         settings,
         out=Path(folder),
         stop_at_return=stop_at_return,
         callback=callback,
         checkpoint_seconds=checkpoint_seconds,
+        keep_checkpoint=keep_checkpoint,
         resume=True,
     )
     return Result(**vars(outcome))

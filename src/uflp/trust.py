@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from uflp.arguments import argument
 from uflp.types import UsageError
 
 try:
@@ -93,7 +94,7 @@ def permit(name: str, what: str) -> Path | None:
     if not source.trust and name not in source.known:
         raise UntrustedError(
             f"{source.place} names {what}, {name!r}, which may be anybody's: if you trust it, say "
-            "so with --trust (trust=True in Python)"
+            f"so with {argument('trust', True)}"
         )
     folder = source.known.get(name)
     source.used[name] = folder
@@ -134,8 +135,8 @@ def remember(place: Path, names: Mapping[str, str | None]) -> None:
             _write(path, dict(list(places.items())[-_MOST:]))
     except OSError as error:
         warnings.warn(
-            f"{path} cannot be written ({error.strerror}), so that {place} will need --trust "
-            "when it is read again",
+            f"{path} cannot be written ({error.strerror}), so that {place} will need "
+            f"{argument('trust', True)} when it is read again",
             stacklevel=2,
         )
 

@@ -302,7 +302,7 @@ def test_a_configuration_that_cannot_be_written_ends_no_run(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
-    with pytest.warns(UserWarning, match="will need --trust"):
+    with pytest.warns(UserWarning, match="will need trust=True"):
         uflp.train("canary:Env", out=tmp_path / "own", **QUICK)
     assert (tmp_path / "own" / "summary.json").exists()
 

@@ -81,6 +81,7 @@ OPTIONS = {
     "--steps": ["10", "30", *VALUES],
     "--vary": ["p_init=0,1", "epsilon=0.1;0.2", "size=3,4", "p_init", "=", "x=1,2", *VALUES],
     "--keep-history": None,
+    "--keep-checkpoint": None,
     "--force": None,
     "--json": None,
     "--partial": None,

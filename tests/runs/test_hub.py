@@ -208,7 +208,7 @@ def test_code_that_a_folder_names_needs_trust(hub: Path) -> None:
     config = json.loads((hub / "config.json").read_text())
     config["run"] |= {"preset": "antigravity:factory", "settings": {}}
     (hub / "config.json").write_text(json.dumps(config))
-    with pytest.raises(UsageError, match="--trust"):
+    with pytest.raises(UsageError, match="trust=True"):
         uflp.load(hub)
     assert "antigravity" not in sys.modules
 

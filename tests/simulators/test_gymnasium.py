@@ -141,6 +141,7 @@ def test_what_cannot_be_saved_is_refused_with_a_reason_and_a_way_out() -> None:
     with pytest.raises(UnsavableError, match=r"memoryview.*strategy=\"replay\"") as refused:
         simulator_of(Uncopied())
     assert isinstance(refused.value, UsageError)  # the command line says it in one sentence
+    assert "Layered" not in str(refused.value) and "env." in str(refused.value)
 
 
 def test_an_open_renderer_is_refused_with_a_way_out() -> None:

@@ -3,7 +3,7 @@
 from uflp.registry import Registry
 
 LEARNERS = Registry(
-    "learner",
+    "agent",
     {
         "ddqn": "uflp.agents.ddqn:DDQN",
         "boot-ddqn": "uflp.agents.boot_ddqn:BootDDQN",

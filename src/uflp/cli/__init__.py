@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from uflp import __version__
+from uflp.arguments import named_as_flags
 from uflp.cli import check, experiments, listing, runs, train
 from uflp.progress import LenientStream, protect_streams
 from uflp.runs.interruption import Interrupted
@@ -62,7 +63,8 @@ def main() -> None:
     protect_streams()
     try:
         try:
-            app(prog_name="uflp")
+            with named_as_flags():
+                app(prog_name="uflp")
         finally:
             sys.stdout.flush()
     except SystemExit as error:

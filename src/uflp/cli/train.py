@@ -75,11 +75,18 @@ def train(
     keep_history: Annotated[
         bool, typer.Option("--keep-history", help="leave the history for others to begin with")
     ] = False,
+    keep_checkpoint: Annotated[
+        bool,
+        typer.Option("--keep-checkpoint", help="leave the last checkpoint for a larger budget"),
+    ] = False,
     demonstrations: Annotated[
         Path | None, typer.Option(metavar="FILE", help="play these episodes first")
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="go on with the run in this folder")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="go on with the run in this folder; with --queries, to a new budget"
+        ),
     ] = None,
     checkpoint_seconds: Annotated[
         float, typer.Option(help="time from one checkpoint of the run to the next")
@@ -107,7 +114,7 @@ def train(
     """Train an agent and write a run folder.
 
     A run that was interrupted, or ended in any other way, goes on with `--resume DIR` as if
-    nothing had happened.
+    nothing had happened. With `--queries` it has a larger budget then, also if it was finished.
 
     Example: `uflp train deep-sea --set size=20 --stop-at-return 0.95`
     """
@@ -117,7 +124,7 @@ def train(
         raise UsageError(f"--checkpoint-seconds must not be negative, not {checkpoint_seconds}")
     if resume is not None:
         _refuse_others(context)
-        outcome = _resume(resume, checkpoint_seconds, ray, trust)
+        outcome = _resume(resume, queries, checkpoint_seconds, keep_checkpoint, ray, trust)
         if as_json:
             print_json(outcome)
         return
@@ -127,6 +134,8 @@ def train(
         raise UsageError("name a preset (see `uflp list presets`), or a run folder with --resume")
     if seed is not None and seeds is not None:
         raise UsageError("--seed names one seed and --seeds a number of them: give one of the two")
+    if seeds is not None and keep_checkpoint:
+        raise UsageError("--keep-checkpoint is for one run: leave out --seeds")
     if seeds is not None:
         from uflp.experiments.seeds import require_seeds
 
@@ -165,7 +174,14 @@ def train(
     if out is None:
         out = _new_folder(folder_name(resolved.preset, resolved.agent, resolved.access, variant))
     outcome = (
-        _train_one(resolved, out, stop_at_return, checkpoint_seconds, cluster)
+        _train_one(
+            resolved,
+            out,
+            stop_at_return,
+            checkpoint_seconds,
+            cluster,
+            keep_checkpoint=keep_checkpoint,
+        )
         if seeds is None
         else _train_many(resolved, seeds, out, stop_at_return, checkpoint_seconds)
     )
@@ -173,7 +189,9 @@ def train(
         print_json(outcome)
 
 
-_WITH_RESUME = ("resume", "checkpoint_seconds", "as_json", "ray", "trust")
+_WITH_RESUME = (
+    *("resume", "queries", "checkpoint_seconds", "keep_checkpoint", "as_json", "ray", "trust"),
+)
 
 
 def _refuse_others(context: typer.Context) -> None:
@@ -187,20 +205,42 @@ def _refuse_others(context: typer.Context) -> None:
 
 
 def _resume(
-    folder: Path, checkpoint_seconds: float, ray: str | None, trust: bool
+    folder: Path,
+    queries: int | None,
+    checkpoint_seconds: float,
+    keep_checkpoint: bool,
+    ray: str | None,
+    trust: bool,
 ) -> dict[str, Any]:
-    from uflp.experiments.recorded import recorded, recorded_cluster
+    from uflp.experiments.recorded import extended, recorded, recorded_cluster
     from uflp.experiments.seeds import SEEDS, are_finished, resume_seeds
 
+    several = are_finished(folder) or (folder / SEEDS).exists()
+    for flag, given in (("--queries", queries), ("--keep-checkpoint", keep_checkpoint or None)):
+        if several and given is not None:
+            raise UsageError(
+                f"{flag} is for one run, and {folder} holds several: name one of them, such as "
+                f"{folder}/seed-0"
+            )
     if are_finished(folder):
         raise UsageError(f"{folder} holds seeds that are finished: there is nothing to resume")
     if (folder / SEEDS).exists():
         if ray is not None:
             raise UsageError(f"{folder} holds seeds of one process each: leave out --ray")
         return _print_seeds(resume_seeds(folder, checkpoint_seconds, trust=trust), folder)
-    settings, stop_at_return = recorded(folder, trust=trust)
-    cluster = recorded_cluster(folder, ray, trust=trust)
-    return _train_one(settings, folder, stop_at_return, checkpoint_seconds, cluster, resume=True)
+    if queries is None:
+        settings, stop_at_return = recorded(folder, trust=trust)
+    else:
+        settings, stop_at_return = extended(folder, queries, trust=trust)
+    return _train_one(
+        settings,
+        folder,
+        stop_at_return,
+        checkpoint_seconds,
+        recorded_cluster(folder, ray, trust=trust),
+        resume=True,
+        keep_checkpoint=keep_checkpoint,
+    )
 
 
 def _train_one(
@@ -210,6 +250,7 @@ def _train_one(
     checkpoint_seconds: float,
     cluster: Any = None,
     resume: bool = False,
+    keep_checkpoint: bool = False,
 ) -> dict[str, Any]:
     from uflp.distributed.train import trainer
     from uflp.progress import Progress
@@ -223,6 +264,7 @@ def _train_one(
             callback=progress.row,
             checkpoint_seconds=checkpoint_seconds,
             resume=resume,
+            keep_checkpoint=keep_checkpoint,
         )
     print(summary_sentence(result.summary))
     return result.summary

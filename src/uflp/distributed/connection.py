@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 
+from uflp.arguments import argument
 from uflp.types import UsageError
 
 _CONNECT_SECONDS = 10.0
@@ -155,8 +156,8 @@ def _require_gpus(gpus: int) -> None:
     available = require_ray().cluster_resources().get("GPU", 0)
     if available < gpus:
         raise UsageError(
-            f"Ray finds {available:g} GPUs, and this run needs {gpus}: leave out --gpu-learner, "
-            "or add a machine that has one"
+            f"Ray finds {available:g} GPUs, and this run needs {gpus}: leave out "
+            f"{argument('gpu_learner')}, or add a machine that has one"
         )
 
 
@@ -174,8 +175,8 @@ def _probe(address: str) -> None:
     except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
         if address == "auto":
             raise UsageError(
-                "this machine belongs to no Ray cluster that answers: use --ray local, or start "
-                "one with `ray start --head`"
+                "this machine belongs to no Ray cluster that answers: use "
+                f"{argument('ray', 'local')}, or start one with `ray start --head`"
             ) from error
         raise UsageError(
             f"what answers at {address!r} is no Ray cluster, or one that asks for a token "

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from uflp.arguments import argument
 from uflp.distributed.settings import ClusterSettings
 from uflp.distributed.train import trainer
 from uflp.progress import protect_streams
@@ -117,14 +118,18 @@ def require_faithful(runs: Iterable[RunSettings]) -> None:
         seen.append((local, settings.simulator))
         wrong = unsound(settings.simulator, seed=settings.seed, restores=local)
         if wrong:
-            raise UsageError(f"{settings.preset} cannot be trained in: {wrong} (--force tries it)")
+            raise UsageError(
+                f"{settings.preset} cannot be trained in: {wrong} "
+                f"({argument('force', True)} tries it)"
+            )
         if not local:
             continue
         wrong = glance(settings.simulator, seed=settings.seed)
         if wrong:
             raise UsageError(
                 f"{settings.preset} does not go back to where it was saved ({wrong}): see "
-                "`uflp check`, train with --access online, or go on all the same with --force"
+                f"`uflp check`, train with {argument('access', 'online')}, or go on all the same "
+                f"with {argument('force', True)}"
             )
 
 

@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from uflp.arguments import argument
 from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.resolve import resolve
-from uflp.runs.folder import CONFIG, as_json, completed, read_object
+from uflp.runs.folder import CONFIG, as_json, completed, extend, read_object
 from uflp.training.settings import RunSettings
 from uflp.trust import UntrustedError, names_from, permit_address
 from uflp.types import UsageError
@@ -27,6 +28,28 @@ def recorded(folder: Path, *, trust: bool = False) -> tuple[RunSettings, float |
     return resolved(config, folder / CONFIG, folder, trust=trust)
 
 
+def extended(
+    folder: Path, queries: int, *, trust: bool = False
+) -> tuple[RunSettings, float | None]:
+    """Give the run in a folder a larger budget; return its settings and its `stop_at_return`.
+
+    Args:
+        folder: of the run.
+        queries: the whole budget, with what is spent.
+        trust: see `resolved`.
+    """
+    config = read_object(folder / CONFIG)
+    if config is None:
+        raise UsageError(f"{folder} is not a run folder: it has no readable {CONFIG}")
+    if config.get("cluster") is not None:
+        raise UsageError(f"{folder} holds a run on Ray, whose budget cannot be changed")
+    resolved(config, folder / CONFIG, folder, trust=trust)  # refuses what was changed otherwise
+    more = {**config, "settings": {**config["settings"], "queries": queries}}
+    settings, stop_at_return = resolved(more, folder / CONFIG, folder, trust=trust)
+    extend(folder, settings)
+    return settings, stop_at_return
+
+
 def recorded_cluster(
     folder: Path, ray: str | None = None, *, trust: bool = False
 ) -> ClusterSettings | None:
@@ -40,7 +63,7 @@ def recorded_cluster(
     spread = (read_object(folder / CONFIG) or {}).get("cluster")
     if spread is None:
         if ray is not None:
-            raise UsageError(f"{folder} holds a run of one process: leave out --ray")
+            raise UsageError(f"{folder} holds a run of one process: leave out {argument('ray')}")
         return None
     try:
         cluster = ClusterSettings(**spread)

@@ -17,6 +17,7 @@ from typing import Any
 import gymnasium
 
 from uflp.agents import LEARNERS
+from uflp.arguments import argument
 from uflp.experiments.agents import find_agent
 from uflp.experiments.presets import ANYTHING, Preset, find_preset
 from uflp.experiments.presets.preset import values_of
@@ -106,7 +107,10 @@ def resolve(
         values["p_init"] = 1.0
     overrides = _read(parts, overrides)
     if access == "online" and overrides.get("p_init", 1.0) != 1.0:
-        raise UsageError("online access means p_init=1: leave p_init alone, or use --access local")
+        raise UsageError(
+            "online access means p_init=1: leave p_init alone, or use "
+            f"{argument('access', 'local')}"
+        )
     for key, other in _ALTERNATIVES:
         if key in overrides and other not in overrides:
             values.pop(other, None)

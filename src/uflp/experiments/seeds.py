@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from uflp.arguments import argument
 from uflp.distributed.settings import ClusterSettings
 from uflp.experiments.jobs import Job, at_work, run_jobs
 from uflp.experiments.recorded import resolved
@@ -97,7 +98,10 @@ def _finish(settings: RunSettings, jobs: Sequence[Job], out: Path) -> Iterator[d
 
 def require_seeds(count: int) -> None:
     """Refuse a number of seeds that cannot be meant."""
-    at_least_1("--seeds", count, _MOST_SEEDS)
+    name = argument("seeds")
+    if type(count) is not int:
+        raise UsageError(f"{name} is how many seeds to train, a whole number, not {count!r}")
+    at_least_1(name, count, _MOST_SEEDS)
 
 
 def seed_jobs(

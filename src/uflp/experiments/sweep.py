@@ -46,7 +46,7 @@ def grid_jobs(
         stop_at_return: see `train`.
     """
     if not vary:
-        raise UsageError("a sweep needs something to vary, such as --vary p_init=0.1,0.3")
+        raise UsageError("a sweep needs something to vary, such as p_init")
     require_seeds(seeds)
     twice = sorted(set(vary) & set(overrides or {}))
     if twice:

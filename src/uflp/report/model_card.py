@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from uflp.arguments import argument
 from uflp.experiments.trained import export as export_file
 from uflp.experiments.trained import load
 from uflp.report.video import Recorder
@@ -134,7 +135,7 @@ def _snapshots(path: Path, identity: dict[str, Any]) -> Iterator[Snapshot]:
         if actions is not None:
             raise UsageError(
                 f"the history of {path} knows the actions that led to its states, which a folder "
-                "cannot hold: leave out --history"
+                f"cannot hold: leave out {argument('history')}"
             )
         yield snapshot
 

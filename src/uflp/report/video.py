@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 
+from uflp.arguments import argument
 from uflp.files import replacing
 from uflp.types import UsageError
 
@@ -88,7 +89,7 @@ def _picture(simulator: Any) -> np.ndarray:
         why = " ".join(str(error).split())
         raise UsageError(f"this simulator cannot draw pictures here: {why}") from error
     if not isinstance(picture, np.ndarray) or picture.dtype != np.uint8 or picture.ndim != 3:
-        raise UsageError("this simulator draws no pictures: leave out --video")
+        raise UsageError(f"this simulator draws no pictures: leave out {argument('video')}")
     return picture
 
 

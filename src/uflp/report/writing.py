@@ -104,7 +104,7 @@ def _check(out: Path) -> None:
     except OSError as error:
         raise UsageError(f"{out} cannot be written: {error.strerror}") from error
     if not known:
-        raise UsageError(f"{out} is not an earlier report: choose another --out, or remove it")
+        raise UsageError(f"{out} is not an earlier report: choose another file, or remove it")
 
 
 def _is_report(path: Path) -> bool:

@@ -422,6 +422,8 @@ class Saver:
     def _check(self, state: State) -> None:
         saved, present = (json.loads(text) for text in (state["identity"], self._folder.identity))
         saved = completed(saved, self._run.settings)
+        if self._folder.is_earlier_budget(saved["settings"]["queries"]):
+            saved["settings"]["queries"] = present["settings"]["queries"]
         if saved != present:
             raise UsageError(
                 f"{self._folder.path} was changed since it was saved: {difference(saved, present)}"

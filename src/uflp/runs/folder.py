@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Literal, Protocol
 import numpy as np
 
 from uflp import files
+from uflp.arguments import argument
 from uflp.arrays import write_arrays
 from uflp.runs.events import EventFile
 from uflp.runs.provenance import changes, provenance
@@ -43,6 +44,14 @@ LOCK = ".lock"
 _PROBE = ".write-probe"
 _NOTHING = {LOCK, CONFIG + files.TEMPORARY, _PROBE}
 _CHECKSUM = "checksum"
+EARLIER_BUDGETS = "earlier_budgets"
+
+
+_DECISIVE = (
+    *("preset", "agent", "uncertainty", "access", "variant", "seed", "stop_at_return", "settings"),
+    *("simulator", "cluster"),
+)
+"""What of a record decides a run's numbers, and has a checksum."""
 
 
 class LockedError(UsageError):
@@ -194,7 +203,10 @@ class RunFolder:
     def _check(self, numerics: Mapping[str, Any]) -> None:
         """Refuse to go on with what is finished; warn where its numbers may change."""
         if (self.path / SUMMARY).exists():
-            raise UsageError(f"{self.path} holds a finished run: there is nothing to resume")
+            raise UsageError(
+                f"{self.path} holds a finished run: there is nothing to resume, unless "
+                f"{argument('queries')} gives it more"
+            )
         before = (read_object(self.path / CONFIG) or {}).get("numerics")
         changed = changes(before, numerics)
         if changed:
@@ -204,6 +216,10 @@ class RunFolder:
                 "that was never interrupted",
                 stacklevel=2,
             )
+
+    def is_earlier_budget(self, queries: Any) -> bool:
+        """Return whether the run was to have so many queries before it was given more."""
+        return queries in (read_object(self.path / CONFIG) or {}).get(EARLIER_BUDGETS, [])
 
     def require_unchanged(self) -> None:
         """Refuse a record that was changed, where no checkpoint tells what the run was."""
@@ -276,6 +292,41 @@ def described(settings: RunSettings, stop_at_return: float | None) -> dict[str, 
     }
 
 
+def extend(path: Path, settings: RunSettings) -> None:
+    """Give the run in a folder a larger budget: it is in the record, and the run is not finished.
+
+    What the run had stays; the record keeps its earlier budgets, with which checkpoints were made.
+
+    Args:
+        path: of the folder.
+        settings: of the same run, with the new budget.
+    """
+    queries = settings.evaluation.queries
+    with writing(path / LOCK):
+        lock = Lock(path)
+    with lock:
+        config = read_object(path / CONFIG) or {}
+        before = completed(config, settings)["settings"]["queries"]
+        summary = read_object(path / SUMMARY)
+        if summary is not None and summary.get("stopped") == "goal":
+            raise UsageError(f"{path} holds a run that reached its goal: there is nothing to add")
+        if summary is None and queries == before:
+            return  # It has this budget, and goes on.
+        # One that was given more and ended before it began has the new budget already.
+        spent = before if summary is None else summary.get("queries", before)
+        if queries < before or queries <= spent:
+            raise UsageError(
+                f"{path} holds a run of {max(before, spent):,} queries: more is a larger number, "
+                f"not {queries:,}"
+            )
+        earlier = [*config.get(EARLIER_BUDGETS, []), before]
+        config |= {"settings": as_json(settings.values()), EARLIER_BUDGETS: earlier}
+        decisive = {key: config[key] for key in _DECISIVE if key in config}
+        config[_CHECKSUM] = _checksum(decisive)
+        write_json(path / CONFIG, config)
+        (path / SUMMARY).unlink(missing_ok=True)
+
+
 def completed(config: dict[str, Any], settings: RunSettings) -> dict[str, Any]:
     """Return a run's record with the settings that did not exist yet when it was written.
 
@@ -314,9 +365,11 @@ def claim(path: Path) -> None:
     """
     try:
         if path.exists() and not path.is_dir():
-            raise UsageError(f"{path} is a file: choose another --out")
+            raise UsageError(f"{path} is a file: choose another {argument('out')}")
         if path.is_dir() and {item.name for item in path.iterdir()} - _NOTHING:
-            raise UsageError(f"{path} already holds something: choose another --out, or remove it")
+            raise UsageError(
+                f"{path} already holds something: choose another {argument('out')}, or remove it"
+            )
         path.mkdir(parents=True, exist_ok=True)
         probe = path / _PROBE
         files.create(probe).close()

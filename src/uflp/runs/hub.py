@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from uflp import __version__, files
+from uflp.arguments import argument
 from uflp.runs.folder import CONFIG
 from uflp.state import State, StateError, finite, number, whole_numbers
 from uflp.types import Snapshot, UsageError
@@ -110,7 +111,9 @@ def read_hub_history(path: Path, stamp: str) -> Iterator[Snapshot]:
         stamp: of the simulator that they are for.
     """
     if not (path / HISTORY).exists():
-        raise UsageError(f"{path} holds an agent without its history: export it with --history")
+        raise UsageError(
+            f"{path} holds an agent without its history: export it with {argument('history', True)}"
+        )
     found = _config(path)["run"].get("simulator")
     if found != stamp:
         raise UsageError(f"{path} has a history of {found!r}, and this is {stamp!r}")

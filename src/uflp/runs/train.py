@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from uflp.agents.compute import configure
+from uflp.arguments import argument
 from uflp.networks.parameters import saved_tree
 from uflp.planning import SimulatorFailedError
 from uflp.runs.checkpoints import DEFAULT_SECONDS, Saver, prepare
@@ -35,6 +37,7 @@ def train(
     callback: Callback | None = None,
     checkpoint_seconds: float = DEFAULT_SECONDS,
     resume: bool = False,
+    keep_checkpoint: bool = False,
     make_run: Callable[[RunSettings], RunProtocol] = Run,
 ) -> Outcome:
     """Train to the end of the budget, or until an evaluation satisfies a reason to stop.
@@ -46,6 +49,7 @@ def train(
         callback: called after each evaluation; a true answer ends the run.
         checkpoint_seconds: wall-clock time from one checkpoint in the folder to the next.
         resume: goes on with the run that `out` holds part of.
+        keep_checkpoint: leaves a checkpoint of the end, from which a larger budget can go on.
         make_run: makes the run of the settings: in this process, or spread over several.
 
     Raises:
@@ -60,11 +64,20 @@ def train(
     configure()
     if settings.planning.keep_history and out is None:
         raise UsageError("keep_history needs a run folder to keep it in")
+    if keep_checkpoint and out is None:
+        raise UsageError(f"{argument('keep_checkpoint')} needs a run folder to keep it in")
     # The run first: parts that turn out not to fit together leave no folder behind.
     try:
         run = make_run(settings)
     except MemoryError as error:
         raise UsageError("a run of these sizes does not fit into memory") from error
+    if keep_checkpoint and run.cluster_config is not None:
+        raise UsageError(f"{argument('keep_checkpoint')} is for runs of one process")
+    if keep_checkpoint and not run.simulator.portable:
+        raise UsageError(
+            f"{argument('keep_checkpoint')} cannot be: snapshots of this simulator live in memory "
+            "only"
+        )
     if not resume:
         prepare(run)
     goal = math.inf if stop_at_return is None else stop_at_return
@@ -124,11 +137,29 @@ def train(
         if settings.planning.keep_history:
             saver.keep_history()
         folder.finish(summary)
-        saver.remove()
+        if keep_checkpoint:
+            _save_the_end(run, saver)
+        else:
+            saver.remove()
     if interruption.signal is not None:
         # Too late for this run, but not for those that whoever called this would make next.
         raise Interrupted(interruption.signal, f"the run was finished first: it is in {out}")
     return Outcome(settings, summary, rows, out, run.queries, learner)
+
+
+class _SavedError(Exception):
+    """The run was saved."""
+
+
+def _save_the_end(run: RunProtocol, saver: Saver) -> None:
+    """Save a run whose budget is spent where it would be saved if it went on: before a query."""
+
+    def save() -> None:
+        saver.save()
+        raise _SavedError
+
+    with contextlib.suppress(_SavedError):
+        next(run.train(save))
 
 
 def _going_on(run: RunProtocol, pause: Callable[[], None]) -> Iterator[Row]:

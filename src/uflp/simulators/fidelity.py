@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import gymnasium
 
+from uflp.arguments import argument
 from uflp.simulators import contract
 from uflp.simulators.action_script import ActionScript, Deviation, deviation, ended, step
 from uflp.simulators.attribute_reader import NO_CODECS, Reader, UnreadableError
@@ -69,7 +70,8 @@ class Verdict:
         if {promise for promise, _ in self.findings} == {contract.SPACE}:
             wrong = "it goes back, but cells and networks are scaled by bounds that are wrong"
             return [*lines, wrong]
-        return [*lines, "do not restart from its snapshots; another --strategy may be faithful"]
+        another = argument("strategy")
+        return [*lines, f"do not restart from its snapshots; another {another} may be faithful"]
 
     def _grade_line(self, steps: int) -> str:
         if self.grade == "bit":

@@ -344,7 +344,7 @@ def _choose(layered: LayeredEnv, name: str) -> Strategy:
             strategy = candidate(layered, skip)
             strategy.save()
         except SnapshotError as error:
-            reasons.append(str(error))
+            reasons.append(_as_users_know_it(str(error)))
             if isinstance(error, UnreadableError):
                 way_out = _WAYS_OUT.get(_package(error.cls), way_out)
         else:
@@ -354,6 +354,16 @@ def _choose(layered: LayeredEnv, name: str) -> Strategy:
     # That it has no methods of its own, which comes first, goes without saying for most.
     why = "; ".join(reasons[1:] or reasons)
     raise UnsavableError(f"{layered.env} cannot be saved: {why}; the way out: {way_out}")
+
+
+def _as_users_know_it(reason: str) -> str:
+    """Return a reason whose paths begin at the environment, not at what holds it here."""
+    for ours, theirs in _PATHS:
+        reason = reason.replace(ours, theirs)
+    return reason
+
+
+_PATHS = (("LayeredEnv.env", "env"), ("LayeredEnv.", "its "), ("_Tape.", "its "))
 
 
 def _package(cls: type) -> str:

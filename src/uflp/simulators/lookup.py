@@ -6,6 +6,7 @@ import dataclasses
 import re
 from typing import Any
 
+from uflp.arguments import setting
 from uflp.registry import unknown
 from uflp.simulators import SIMULATORS
 from uflp.simulators.user_env import UserEnv
@@ -40,7 +41,7 @@ def parse(name: str) -> tuple[Any, dict[str, Any]]:
         if first.type not in (str, "str"):
             raise UsageError(
                 f"{kind} has no ids, and {name} names one: call it {kind}, and set what it has "
-                f"where a run is made, such as --set {first.name}={rest[0]}"
+                f"where a run is made, such as {setting(first.name, rest[0])}"
             )
         return settings, {first.name: rest[0]}
     if ":" in name:

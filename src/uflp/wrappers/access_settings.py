@@ -6,6 +6,7 @@ planner of its own; copies that share their parts decide together.
 
 from __future__ import annotations
 
+import difflib
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -165,9 +166,11 @@ class AccessSettings:
             wrong = [name for name in self.uncertainty_settings if name not in known]
             if not wrong:
                 raise
+            near = difflib.get_close_matches(wrong[0], [*_ARGUMENTS, *known], n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
             raise UsageError(
-                f"{self.uncertainty} has no {wrong[0]}, and neither has LocalAccess: settings of "
-                f"{self.uncertainty} are {', '.join(known)}"
+                f"{self.uncertainty} has no {wrong[0]}, and neither has LocalAccess: {hint}"
+                f"settings of {self.uncertainty} are {', '.join(known)}"
             ) from error
 
     def _schedule(
@@ -187,6 +190,13 @@ class AccessSettings:
         except UsageError:  # no uncertainty needs them, or the one that does has cells of its own
             return EveryKth(_SELDOM)
         return ByNovelty(cells, flatten=_flattening(space))
+
+
+_ARGUMENTS = (
+    *(one.name for one in fields(AccessSettings) if one.name != "uncertainty_settings"),
+    *("time_limit", "strategy", "check", "axes", "seed"),
+)
+"""What LocalAccess and its vector take by name."""
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,10 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
             history_size=history_size,
             uncertainty_settings=settings,
         )
+        if share_with is not None and not isinstance(share_with, LocalAccess):
+            raise UsageError(f"share_with is another LocalAccess, or None, not {share_with!r}")
+        if not isinstance(check, bool):
+            raise UsageError(f"check is True or False, not {check!r}")
         self._access = access
         self._seed = 0 if seed is None else seed
         self._rng = generator(seed)

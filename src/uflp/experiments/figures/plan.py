@@ -207,7 +207,7 @@ def _resolved(
 def _refuse_swept(overrides: Mapping[str, Any], swept: Mapping[str, Any]) -> None:
     twice = sorted(overrides.keys() & swept.keys())
     if twice:
-        raise UsageError(f"this figure sweeps {twice[0]}: leave it out of --set")
+        raise UsageError(f"this figure sweeps {twice[0]}: leave it out of what is set")
 
 
 def lines(agents: tuple[str, ...], *accesses: str) -> tuple[Line, ...]:
