@@ -33,6 +33,6 @@ def argument(name: str, value: Any = None) -> str:
     return flag if value is None or value is True else f"{flag} {value}"
 
 
-def setting(key: str, value: Any) -> str:
-    """Return a setting of a preset with a value, likewise."""
-    return f"--set {key}={value}" if _in_flags.get() else f"{key}={value!r}"
+def setting(key: str, value: str) -> str:
+    """Return a setting of a preset with a value in words, likewise."""
+    return f"--set {key}={value}" if _in_flags.get() else f"{key}={value}"

@@ -181,9 +181,9 @@ def test_names_become_settings() -> None:
     ("name", "message"),
     [
         ("deep-see", "did you mean 'deep-sea'"),
-        ("deep-sea/20", "deep-sea has no ids.* --set size=20"),
-        ("deep-sea:20", "deep-sea has no ids.* --set size=20"),
-        ("swingup:3", "swingup has no ids.* --set height_threshold=3"),
+        ("deep-sea/20", "deep-sea has no ids.* such as size=20"),
+        ("deep-sea:20", "deep-sea has no ids.* such as size=20"),
+        ("swingup:3", "swingup has no ids.* such as height_threshold=3"),
         ("no_such_module:make", "there is no module 'no_such_module'"),
         (f"{__name__}:nothing", "has no function or class 'nothing'"),
     ],

@@ -55,6 +55,18 @@ def test_derived_arrays_that_a_step_reads_go_along(name: str) -> None:
         assert all(map(same, expected, future(target)))
 
 
+@pytest.mark.parametrize("wrapper", ["RecordEpisodeStatistics", "NormalizeReward"])
+def test_wrappers_of_a_robot_with_a_clock_or_statistics_leave_its_snapshots_small(
+    wrapper: str,
+) -> None:
+    """Neither is the same twice, and neither is a reason to save all arrays of MuJoCo."""
+    pytest.importorskip("mujoco")
+    env = getattr(gymnasium.wrappers, wrapper)(gymnasium.make("HalfCheetah-v5"))
+    simulator = begun(GymnasiumSimulator(env))
+    simulator.save()
+    assert len(simulator.save().data) < 2000
+
+
 def test_what_changes_later_is_noticed() -> None:
     """Nothing in the first steps says that gravity may change."""
     simulator, other = begun(Gymnasium("CartPole-v1").make(0)), Gymnasium("CartPole-v1").make(0)

@@ -457,6 +457,31 @@ def test_bad_input_is_refused(options: Any, message: str) -> None:
         LocalAccess(corridor(), **options)
 
 
+def test_statistics_that_go_on_learning_are_no_reason_to_refuse() -> None:
+    scaled = gymnasium.wrappers.NormalizeReward(gymnasium.make("MountainCar-v0"))
+    env = uflp.LocalAccess(scaled, seed=0)
+    assert scaled.update_running_mean and scaled.return_rms.mean == 0
+    env.reset(seed=0)
+    for _ in range(50):
+        env.step(0)
+    learned = scaled.return_rms.mean
+    assert learned < 0
+    while not env.reset()[1]["uflp/restart"]:
+        pass
+    assert scaled.return_rms.mean == learned, "they do not go back"
+    assert (
+        uflp.check(
+            lambda: gymnasium.wrappers.NormalizeReward(gymnasium.make("MountainCar-v0")), steps=30
+        ).grade
+        == "bit"
+    )
+
+
+def test_observations_whose_scale_moves_are_warned_of() -> None:
+    with pytest.warns(UserWarning, match=r"put it outside, as NormalizeObservation\(LocalAccess"):
+        uflp.LocalAccess(gymnasium.wrappers.NormalizeObservation(gymnasium.make("MountainCar-v0")))
+
+
 def test_a_vector_of_environments_is_refused_with_what_works() -> None:
     with pytest.raises(UsageError, match="hand LocalAccessVector a function"):
         LocalAccess(gymnasium.make_vec("CartPole-v1", 2))  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.wrappers import NormalizeObservation, NormalizeReward
 
 from uflp.simulators import attribute_reader as reading
 
@@ -73,6 +75,25 @@ def layers(layered: LayeredEnv) -> Iterator[Any]:
     while isinstance(layer, gymnasium.Env):  # an adapter may call anything its env
         yield layer
         layer = vars(layer).get("env")
+
+
+def normalisers(env: Any) -> list[Any]:
+    """Return the layers of an environment that scale by statistics which they go on learning."""
+    every = layers(LayeredEnv(env))
+    return [layer for layer in every if isinstance(layer, NormalizeObservation | NormalizeReward)]
+
+
+@contextlib.contextmanager
+def statistics_held(env: Any) -> Iterator[None]:
+    """Let normalisers learn nothing for a while: their statistics do not go back with a state."""
+    before = [(layer, layer.update_running_mean) for layer in normalisers(env)]
+    for layer, _ in before:
+        layer.update_running_mean = False
+    try:
+        yield
+    finally:
+        for layer, learns in before:
+            layer.update_running_mean = learns
 
 
 def set_value(held: Sequence[Any], place: Place, value: int) -> None:

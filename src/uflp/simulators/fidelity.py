@@ -16,6 +16,7 @@ from uflp.simulators.action_script import ActionScript, Deviation, deviation, en
 from uflp.simulators.attribute_reader import NO_CODECS, Reader, UnreadableError
 from uflp.simulators.base import Simulator, SnapshotError, UnsavableError
 from uflp.simulators.contract import Finding
+from uflp.simulators.env_layers import normalisers
 from uflp.simulators.gymnasium import GymnasiumSimulator
 from uflp.simulators.lookup import named
 from uflp.types import UsageError
@@ -135,7 +136,7 @@ def judge(
         raise UsageError(f"tolerance must lie in [0, 1), not {tolerance}")
 
     def make() -> Simulator:
-        return settings.make(seed)
+        return _at_rest(settings.make(seed))
 
     try:
         simulator = make()
@@ -226,7 +227,7 @@ def glance(settings: Any, *, steps: int = 24, seed: int = 0) -> str:
         steps: how many steps the script has.
         seed: of the simulator, the reset and the actions.
     """
-    script = ActionScript(lambda: settings.make(seed), steps, seed, TOLERANCE)
+    script = ActionScript(lambda: _at_rest(settings.make(seed)), steps, seed, TOLERANCE)
     try:
         return next(contract.replayed(script, steps // 2), "")
     except SnapshotError as error:
@@ -235,6 +236,13 @@ def glance(settings: Any, *, steps: int = 24, seed: int = 0) -> str:
         raise
     except (Exception, SystemExit):
         return ""
+
+
+def _at_rest(simulator: Simulator) -> Simulator:
+    """Return a simulator whose normalisers learn nothing: what they know does not go back."""
+    for layer in normalisers(simulator):
+        layer.update_running_mean = False
+    return simulator
 
 
 def _first_data(simulator: Simulator, seed: int) -> Any:

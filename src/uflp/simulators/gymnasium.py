@@ -310,9 +310,10 @@ _NO_STATE = frozenset(
         "_saved_kwargs",
         "_cached_spec",
         "_metadata",
-        # Statistics of normalisers are learned: they stay.
+        # Statistics of normalisers are learned: they stay, and so does whether they go on learning.
         "obs_rms",
         "return_rms",
+        "_update_running_mean",
     }
 )
 _TABLES = frozenset({"P", "desc", "initial_state_distrib"})

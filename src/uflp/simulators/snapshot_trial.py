@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 import gymnasium
 import msgpack
 import numpy as np
+from gymnasium.wrappers import RecordEpisodeStatistics
 
 from uflp.simulators import attribute_reader as reading
 from uflp.simulators import attributes
-from uflp.simulators.env_layers import LayeredEnv, layers
+from uflp.simulators.env_layers import LayeredEnv, layers, statistics_held
 from uflp.simulators.mujoco import CompactMjDataCodec, MjDataCodec, MjDataWatch, needed_arrays
 from uflp.simulators.snapshot_plan import (
     LEAVES,
@@ -55,7 +56,7 @@ def make_plan(layered: LayeredEnv, skip: Set[str], codecs: attributes.Codecs) ->
     present = attributes.encode(layered, skip=skip, codecs=codecs)
     trial = _Trial(layered, env, skip, codecs)
     try:
-        with _undisturbed():
+        with _undisturbed(), statistics_held(layered.env):
             found = trial.objects()
             if found is None:
                 return None
@@ -94,6 +95,9 @@ class _Trial:
         self._layered = layered
         self._env = env
         self._skip = skip
+        # A reading of the clock is never the same twice, and decides nothing.
+        timed = any(isinstance(layer, RecordEpisodeStatistics) for layer in layers(layered))
+        self._skip_in_trials = skip | {"episode_start_time"} if timed else skip
         self._codecs = codecs
         self._space: gymnasium.Space[Any] = copy.deepcopy(env.action_space)
         self._outer_space: gymnasium.Space[Any] = copy.deepcopy(layered.env.action_space)
@@ -310,11 +314,11 @@ class _Trial:
         return [functools.partial(outcome, state) for state in states]
 
     def _saved(self) -> bytes:
-        return attributes.encode(self._layered, skip=self._skip, codecs=self._codecs)
+        return attributes.encode(self._layered, skip=self._skip_in_trials, codecs=self._codecs)
 
     def _restore(self, state: bytes) -> None:
         attributes.write_back(
-            self._layered, state, exact=True, skip=self._skip, codecs=self._codecs
+            self._layered, state, exact=True, skip=self._skip_in_trials, codecs=self._codecs
         )
 
 

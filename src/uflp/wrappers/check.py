@@ -8,9 +8,11 @@ import warnings
 from typing import Any
 
 import numpy as np
+from gymnasium.wrappers import NormalizeObservation
 
 from uflp.simulators.action_script import Event, difference, ended, step
 from uflp.simulators.base import Simulator, SnapshotError, UnsavableError
+from uflp.simulators.env_layers import normalisers, statistics_held
 from uflp.simulators.fidelity import TOLERANCE
 
 _STEPS = 12
@@ -34,7 +36,9 @@ def check_going_back(simulator: Simulator, other: Simulator | None = None) -> No
     numpy_state, python_state = np.random.get_state(), random.getstate()
     logs = simulator.logs()
     try:
-        wrong, near = _difference(simulator, simulator if other is None else other)
+        target = simulator if other is None else other
+        with statistics_held(simulator), statistics_held(target):
+            wrong, near = _difference(simulator, target)
     except SnapshotError as error:
         wrong, near = str(error), False
     except Exception:  # an environment is anybody's code
@@ -43,6 +47,7 @@ def check_going_back(simulator: Simulator, other: Simulator | None = None) -> No
         np.random.set_state(numpy_state)
         random.setstate(python_state)
         simulator.load_logs(logs)
+    _warn_of_moving_cells(simulator)
     if not wrong:
         return
     if near:
@@ -56,6 +61,16 @@ def check_going_back(simulator: Simulator, other: Simulator | None = None) -> No
         f"{simulator} does not go back to where it was saved ({wrong}): see `uflp check`, choose "
         "another strategy, or go on all the same with check=False"
     )
+
+
+def _warn_of_moving_cells(simulator: Simulator) -> None:
+    """Warn where equal states get other observations, and so other cells, as time goes on."""
+    if any(isinstance(layer, NormalizeObservation) for layer in normalisers(simulator)):
+        warnings.warn(
+            "NormalizeObservation goes on learning its statistics, so that states which were "
+            "counted look new later: put it outside, as NormalizeObservation(LocalAccess(env))",
+            stacklevel=5,
+        )
 
 
 def _difference(simulator: Simulator, target: Simulator) -> tuple[str, bool]:
