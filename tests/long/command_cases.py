@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from resuming import signalled, small
 
+import uflp
 from uflp import cli, state_file
 from uflp.experiments import jobs
 from uflp.experiments.presets import PRESETS
@@ -53,14 +54,26 @@ VALUES = [
 ]
 PLACES = ["done", "cut", "stranger", "stranger.state", "file", "seeds", "empty", "done/metrics.csv"]
 PLACES += ["done/agent.state", "missing", "missing/below", ".", "..", "/dev/null", "/proc/self/mem"]
-PLACES += ["/nowhere/x", "x" * 300, "link", "folder/page.html", "page.md", "a.gif", "a.state", ""]
+PLACES += [
+    "hub",
+    "stranger-hub",
+    "new/",
+    "/proc/nowhere/x",
+    "x" * 300,
+    "link",
+    "folder/page.html",
+    "page.md",
+    "a.gif",
+    "a.state",
+    "",
+]
 NAMES = [*PRESETS, "deep-sea", "swingup", "gym:CartPole-v1", "gym:Nothing-v0", "gym:", "bsuite:x"]
 NAMES += ["mine:make", "mine:nothing", "nothing:make", "minigrid:x", "gymnax:x", "dmc:x", "atari/x"]
-NAMES += ["atari/pong", "deep-sea:3", ":", "mine:", "os:abort:x", *VALUES[:20]]
+NAMES += ["gym:Pendulum-v1", "atari/pong", "deep-sea:3", ":", "mine:", "os:abort:x", *VALUES[:20]]
 COMMANDS = ["list", "train", "figure", "sweep", "compare", "report", "evaluate", "export", "replay"]
 COMMANDS += ["check", "nothing", "--version", "--help", "-h"]
 OPTIONS = {
-    "--agent": ["ddqn", "ddqn-bonus", "random", "boot-ddqn", "pi", *VALUES],
+    "--agent": ["ddqn", "ddqn-bonus", "random", "boot-ddqn", "pi", "sac", *VALUES],
     "--uncertainty": [*UNCERTAINTIES, *VALUES],
     "--rule": [*RULES, *VALUES],
     "--access": ["local", "online", *VALUES],
@@ -87,6 +100,14 @@ OPTIONS = {
     "--partial": None,
     "--no-such-option": None,
     "--actors": VALUES,
+    "--replay-shards": VALUES,
+    "--shared-counts": None,
+    "--gpu-learner": None,
+    "--ray": ["x", "0:0", "127.0.0.1:1", "nowhere.invalid:6379", "ray://", *VALUES],
+    "--history": None,
+    "--every": VALUES,
+    "--strategy": ["attributes", "replay", *VALUES],
+    "--tolerance": VALUES,
     "--lock-step": None,
 }
 SETTINGS = [*resolve("deep-sea").values(), "nothing", "newest", ""]
@@ -150,7 +171,12 @@ def prepare(folder: Path) -> None:
     forged = state_file.read(folder / "done" / "agent.state")
     identity = json.loads(forged["identity"]) | {"preset": "canary:make"}
     state_file.write(folder / "stranger.state", forged | {"identity": json.dumps(identity)})
-    for place in (folder, folder / "stranger"):
+    uflp.export(folder / "done", f"{folder}/hub/")
+    shutil.copytree(folder / "hub", folder / "stranger-hub")
+    config = json.loads((folder / "hub" / "config.json").read_text())
+    config["run"]["preset"] = "canary:make"
+    (folder / "stranger-hub" / "config.json").write_text(json.dumps(config))
+    for place in (folder, folder / "stranger", folder / "stranger-hub"):
         (place / "canary.py").write_text(CANARY)
 
 
@@ -195,6 +221,7 @@ def main() -> None:
     failures = []
     with tempfile.TemporaryDirectory(dir=folder) as below:
         prepare(Path(below) / "good")
+        good = tree(Path(below) / "good")
         for number in range(first, stop):
             here = Path(below) / "here"
             shutil.copytree(Path(below) / "good", here, symlinks=True)
@@ -215,11 +242,15 @@ def main() -> None:
                 wrong.append(f"left behind: {sorted(set(after) ^ set(before))}")
             if any(path.name == "canary-ran" for path in Path(below).rglob("*")):
                 wrong.append("the canary ran")
+            if {path.name for path in Path(below).iterdir()} != {"good", "here"}:
+                wrong.append("something was written outside")
             outcomes[f"late {code}" if late else str(code)[:10]] += 1
             if wrong:
                 failures.append(f"{number} {words}: {'; '.join(wrong)}")
             os.chdir(folder)
             shutil.rmtree(here)
+        if tree(Path(below) / "good") != good:
+            failures.append("what is outside was changed")
     print(json.dumps(outcomes))
     print("\n".join(failures), file=sys.stderr)
     sys.exit(bool(failures))

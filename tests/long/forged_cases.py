@@ -65,7 +65,7 @@ RUNS: dict[str, dict[str, Any]] = {
         "samples_per_insert": 8.0,
     },
     "sac": {"preset": "gym:Pendulum-v1", "agent": "sac", "uncertainty": "counts"},
-    "sac-bonus": {"preset": "gym:Pendulum-v1", "agent": "sac-bonus", "uncertainty": "rnd"},
+    "sac-bonus": {"preset": "gym:Pendulum-v1", "agent": "sac-bonus", "uncertainty": "ensemble-std"},
     "atari": {
         "preset": "atari/montezuma-revenge",
         "agent": "random",
