@@ -40,7 +40,7 @@ def test_every_key_that_the_deviations_name_can_be_set():
 
 def test_the_projection_in_the_docs_works():
     (code,) = re.findall(
-        r"```python\n(.*?)```", (ROOT / "docs" / "reports.md").read_text(), re.DOTALL
+        r"```python\n(.*?)```", (ROOT / "docs" / "run-files.md").read_text(), re.DOTALL
     )
     names = {}
     exec(code, names)

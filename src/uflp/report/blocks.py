@@ -30,11 +30,13 @@ PICTURES = ("deep-sea-50", "deep-sea-20", "montezuma-random")
 BENCH = "results/bench.json"
 SB3, PPO = "results/sb3-deep-sea.csv", "results/sb3-frozen-lake.csv"
 FINDS = "results/local-access-finds.csv"
+FAITHFUL = "results/faithful.csv"
 
 PAGES: dict[str, tuple[str, ...]] = {
     "README.md": (),
     "docs/index.md": (),
     "docs/local-access.md": (FINDS,),
+    "docs/saving.md": (FAITHFUL,),
     "docs/stable-baselines3.md": (SB3, PPO),
     "docs/speed.md": (BENCH,),
 }
@@ -229,10 +231,30 @@ def _finds(results: Results) -> str:
     )
 
 
+_SNAPSHOTS = (
+    "MountainCar-v0",
+    "Ant-v5",
+    "PointMaze_Large-v3",
+    "AntMaze_Large-v5",
+    "FetchReach-v4",
+    "FrankaKitchen-v1",
+)
+"""Environments whose snapshots a page names, from small to large."""
+
+
+def _snapshots(results: Results) -> str:
+    """Return the sizes of some snapshots."""
+    sizes = {row["simulator"]: int(row["bytes"]) for row in results.rows(FAITHFUL) if row["bytes"]}
+    rows = [[name, f"{sizes[f'gym:{name}']:,}"] for name in _SNAPSHOTS]
+    table = markdown_table(["environment", "bytes of a snapshot"], rows, names=1)
+    return f"{table}\n\n([results of every environment]({FAITHFUL}))"
+
+
 _BLOCKS: dict[str, Callable[[Results], str]] = {
     "picture": _picture,
     "sb3": _stable_baselines,
     "speed": _speed,
     "finds": _finds,
+    "snapshots": _snapshots,
 }
 """Writers of the blocks, with links as from the folder of the checkout."""
