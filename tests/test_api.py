@@ -177,10 +177,12 @@ def test_a_comparison_goes_on_in_its_folder(tmp_path: Path) -> None:
     assert len(list((tmp_path / "runs").glob("*/seed-*/summary.json"))) == 4
 
 
+@pytest.mark.filterwarnings("error::ResourceWarning")
 def test_a_sweep_ranks_every_combination() -> None:
     vary = {"p_init": [0.0, 0.5]}
     ranking = uflp.sweep(Line, vary, agent="random", seeds=1, queries=40, eval_period=20)
     assert len(ranking.rows) == 2
+    assert str(ranking) == ranking.markdown() and "| p_init=0.5 |" in str(ranking)
     with pytest.raises(uflp.UsageError, match="unknown key 'p_int'"):
         uflp.sweep(Line, {"p_int": [0.1, 0.2]}, seeds=1)
 

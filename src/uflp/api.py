@@ -281,7 +281,7 @@ def sweep(
     Runs are made one after the other; the command line makes as many at once as there are cores.
 
     Example:
-        >>> print(uflp.sweep("deep-sea", {"p_init": [0, 0.1, 0.5]}, size=10).markdown)
+        >>> print(uflp.sweep("deep-sea", {"p_init": [0, 0.1, 0.5]}, size=10))
 
     Args:
         preset: see `train`.
@@ -297,7 +297,10 @@ def sweep(
         **settings: of all combinations; see `train`.
     """
     names, settings = _names_and_settings(agent, uncertainty, None, settings)
-    with _folder_of_runs(out) as (folder, _):
+    with contextlib.ExitStack() as stack:
+        folder, kept = stack.enter_context(_folder_of_runs(out))
+        if kept is not None:
+            stack.enter_context(kept)  # Nobody reads the runs once they are ranked.
         jobs = grid_jobs(
             _preset_name(preset),
             vary,

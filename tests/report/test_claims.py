@@ -500,3 +500,21 @@ def test_a_cell_of_a_table_is_judged_at_the_papers_budget(tmp_path, queries, low
     (folder / "provenance.json").write_text(json.dumps({"eval-ddqn": {"lines": [names]}}))
     cell = next(one for one in TABLE_CELLS if one.id == "table-1-montezuma-revenge-ddqn-online")
     assert judge_cell(cell, Results(tmp_path)).verdict == said
+
+
+def test_sparse_tasks_have_a_row_once_both_sides_have_the_same_seeds(copy):
+    path = copy / "results" / "sparse-tasks.csv"
+    head = "agent,task,seed,access,budget,queries_to_solve,queries"
+    rows = ["sb3-dqn,mountain-car,0,local,200000,90000,90000"]
+    rows += ["sb3-dqn,mountain-car,0,online,200000,,200000"]
+    rows += ["sb3-ppo,door-key,0,local,200000,5000,5000"]
+    path.write_text("\n".join([head, *rows]) + "\n")
+    main([], copy)
+    (line,) = (
+        line
+        for line in (copy / "results" / "claims.md").read_text().splitlines()
+        if "(sparse-tasks.csv)" in line
+    )
+    assert "Stable-Baselines3's DQN on MountainCar" in line
+    said = "local 1 of 1 seeds solved, after 90,000 queries; online 0 of 1 seeds solved"
+    assert f"{said}; within 200,000" in line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -564,6 +565,20 @@ def test_an_environment_that_does_not_go_back_is_refused_unless_one_insists() ->
     with pytest.raises(UnsavableError, match=r"does not go back .*observation 0 .*check=False"):
         LocalAccess(Forgetful())
     LocalAccess(Forgetful(), check=False)
+
+
+@pytest.mark.parametrize("period", [2, 3, 4, 6])
+def test_a_counter_outside_of_the_environment_that_goes_round_is_noticed(period: int) -> None:
+    steps = itertools.count()
+
+    class Outside(Forgetful):
+        error = 0.0
+
+        def step(self, action: int) -> Any:
+            return super().step(action)[0] + next(steps) % period, 0.0, False, False, {}
+
+    with pytest.raises(UnsavableError, match="does not go back"):
+        LocalAccess(Outside())
 
 
 def test_a_difference_of_rounding_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:

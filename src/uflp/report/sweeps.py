@@ -29,6 +29,9 @@ class Ranking(NamedTuple):
     rows: list[list[str]]
     notes: list[str]
 
+    def __str__(self) -> str:
+        return self.markdown()
+
     def markdown(self) -> str:
         """Return the table as a page."""
         return "\n\n".join([formatting.markdown_table(self.heads, self.rows), *self.notes]) + "\n"

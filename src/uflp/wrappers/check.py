@@ -15,8 +15,11 @@ from uflp.simulators.base import Simulator, SnapshotError, UnsavableError
 from uflp.simulators.env_layers import normalisers, statistics_held
 from uflp.simulators.fidelity import TOLERANCE
 
-_STEPS = 12
-"""Steps to the save, and steps after it that are played twice."""
+_STEPS = 13
+"""Steps to the save, and steps after it that are played twice.
+
+A prime: what a restore leaves behind in a counter that goes round every 2, 3, 4, … steps shows.
+"""
 
 
 def check_going_back(simulator: Simulator, other: Simulator | None = None) -> None:
