@@ -101,8 +101,20 @@ def made(name: str, **arguments: Any) -> gymnasium.Env[Any, Any]:
         ) from error
 
 
+def require_spaces(env: gymnasium.Env[Any, Any]) -> None:
+    """Refuse an environment that does not say what it shows and takes."""
+    for name in ("observation_space", "action_space"):
+        found = getattr(env, name, None)
+        if not isinstance(found, gymnasium.Space):
+            raise UsageError(
+                f"the {name} of {type(env.unwrapped).__name__} must be a space of Gymnasium's, "
+                f"not {found!r}"
+            )
+
+
 def flat(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     """Return an environment whose observations are a Box or a Discrete, if that can be had."""
+    require_spaces(env)
     space = env.observation_space
     if isinstance(space, gymnasium.spaces.Box | gymnasium.spaces.Discrete):
         return env
@@ -155,6 +167,7 @@ class GymnasiumSimulator(Simulator):
                 f"{type(env).__name__} is not a gymnasium.Env: give an environment, a function "
                 'that makes one, or its id, such as "MountainCar-v0"'
             )
+        require_spaces(env)
         self.env = env
         self.observation_space = env.observation_space
         self.action_space = env.action_space
