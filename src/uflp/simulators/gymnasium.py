@@ -54,7 +54,7 @@ class Gymnasium:
         for name in ("arguments", "options"):
             _require_json(name, getattr(self, name))
         for name in self.imports:
-            permit(name, "code to import" if self.arguments is None else "arguments of code")
+            permit(name, "arguments of code" if " " in name else "code to import")
         if self.id not in gymnasium.registry and ":" not in self.id:
             raise UsageError(unknown("Gymnasium id", self.id, gymnasium.registry))
 
@@ -63,11 +63,14 @@ class Gymnasium:
         """What needs the user's word if a file says so.
 
         It is the id, if it names a module that Gymnasium imports first (`module:ID`), and arguments
-        of the environment, which may name files.
+        of the environment and options of its resets, which may name files.
         """
+        words = [f"gym:{self.id}"]
         if self.arguments is not None:
-            return {f"gym:{self.id} {json.dumps(self.arguments, sort_keys=True)}": None}
-        return {f"gym:{self.id}": None} if ":" in self.id else {}
+            words.append(json.dumps(self.arguments, sort_keys=True))
+        if self.options is not None:
+            words.append(f"options {json.dumps(self.options, sort_keys=True)}")
+        return {" ".join(words): None} if len(words) > 1 or ":" in self.id else {}
 
     def make(self, seed: int) -> GymnasiumSimulator:
         """Return a simulator; its randomness comes from the seeds that `reset` is given."""
