@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import threading
 import time
@@ -124,7 +125,32 @@ class ExitsAtOnce(Walk):
         raise SystemExit(3)
 
 
+class EmptyObservations(Walk):
+    def __init__(self) -> None:
+        super().__init__()
+        self.observation_space = gymnasium.spaces.Box(0, 10, (0,), np.float32)
+
+    def seen(self) -> Any:
+        return np.zeros(0, np.float32)
+
+
+class WithoutActions(Walk):
+    def __init__(self) -> None:
+        super().__init__()
+        self.action_space = None  # type: ignore[assignment]
+
+
+class WithoutSpaces(gymnasium.Env[Any, Any]):
+    """An environment of Gymnasium's whose spaces were forgotten."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return 0, {}
+
+
 BAD = {
+    EmptyObservations: "its observations hold no number",
+    WithoutActions: "the action_space of WithoutActions must be a space of Gymnasium's, not None",
+    WithoutSpaces: "the observation_space of WithoutSpaces must be a space",
     WithoutStamp: "it has no stamp",
     WrongWidth: "5 bytes, checksum included, and snapshot_width promises 4",
     TextSnapshots: "its snapshots are a str, not bytes",
@@ -211,6 +237,34 @@ def test_a_rollout_with_an_observation_that_cannot_be_is_dropped() -> None:
     simulator._observation = lambda: 99 if next(calls) in (30, 31, 77) else observed()
     assert len(list(run.train())) == 4
     assert run.counters.dropped_rollouts == 3
+
+
+@pytest.mark.parametrize(
+    "error", [asyncio.CancelledError, GeneratorExit, type("PanicException", (BaseException,), {})]
+)
+def test_errors_that_are_no_exceptions_are_failures_too(error: type[BaseException]) -> None:
+    run = Run(corridor_run())
+    step, calls = run.simulator._step, iter(range(10**6))
+
+    def failing(action: Any) -> Any:
+        if next(calls) in (30, 77):
+            raise error
+        return step(action)
+
+    run.simulator._step = failing
+    assert len(list(run.train())) == 4
+    assert run.counters.dropped_rollouts == 2
+
+
+def test_the_end_that_somebody_asks_for_is_no_failure() -> None:
+    run = Run(corridor_run())
+
+    def ended(action: Any) -> Any:
+        raise KeyboardInterrupt
+
+    run.simulator._step = ended
+    with pytest.raises(KeyboardInterrupt):
+        list(run.train())
 
 
 def test_a_run_whose_observations_stay_wrong_is_saved(tmp_path: Path) -> None:

@@ -79,17 +79,23 @@ def test_the_record_of_a_run_has_them_and_is_read_again(tmp_path: Path, monkeypa
     assert settings.simulator.make(0).observation_space.n == 4
 
 
-def test_arguments_of_strangers_need_the_users_word(tmp_path: Path, monkeypatch: Any) -> None:
+@pytest.mark.parametrize(
+    "given", [{"arguments": {"sutton_barto_reward": True}}, {"options": {"low": -0.01}}]
+)
+def test_arguments_of_strangers_need_the_users_word(
+    given: dict[str, Any], tmp_path: Path, monkeypatch: Any
+) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "mine"))
     run = tmp_path / "run"
     uflp.train(
         "gym:CartPole-v1",
         agent="random",
-        arguments={"sutton_barto_reward": True},
+        **given,
         queries=20,
         eval_period=20,
         out=run,
     )
+    recorded(run)  # One's own runs need no word.
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "somebody else's"))
     with pytest.raises(UsageError, match="names arguments of code"):
         recorded(run)

@@ -17,6 +17,7 @@ from uflp.simulators.attribute_reader import NO_CODECS, Reader, UnreadableError
 from uflp.simulators.base import Simulator, SnapshotError, UnsavableError
 from uflp.simulators.contract import Finding
 from uflp.simulators.env_layers import normalisers
+from uflp.simulators.guard import guard
 from uflp.simulators.gymnasium import GymnasiumSimulator
 from uflp.simulators.lookup import named
 from uflp.types import UsageError
@@ -227,7 +228,7 @@ def glance(settings: Any, *, steps: int = 24, seed: int = 0) -> str:
         steps: how many steps the script has.
         seed: of the simulator, the reset and the actions.
     """
-    script = ActionScript(lambda: _at_rest(settings.make(seed)), steps, seed, TOLERANCE)
+    script = ActionScript(lambda: guard(_at_rest(settings.make(seed))), steps, seed, TOLERANCE)
     try:
         return next(contract.replayed(script, steps // 2), "")
     except SnapshotError as error:

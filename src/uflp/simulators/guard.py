@@ -20,6 +20,10 @@ from uflp import spaces
 from uflp.simulators.base import Simulator
 from uflp.types import UsageError
 
+_FAILURES = frozenset({"CancelledError", "GeneratorExit", "PanicException"})
+"""Names of errors that are no `Exception`, and yet failures of a simulator: a call of `asyncio` was
+given up, a generator was closed, code in Rust panicked."""
+
 _TRIES = 3
 _STEPS = 8
 
@@ -43,7 +47,14 @@ def guard(simulator: Simulator, timeout: float | None = None) -> Simulator:
 
     def guarded(call: Callable[..., Any], length: int) -> Callable[..., Any]:
         def called(*arguments: Any, **options: Any) -> Any:
-            result = call(*arguments, **options)
+            try:
+                result = call(*arguments, **options)
+            except Exception:
+                raise
+            except BaseException as error:
+                if type(error).__name__ in _FAILURES:
+                    raise UnsoundError(f"a call raised {error!r}") from error
+                raise
             if type(result) is not tuple or len(result) != length:
                 raise UnsoundError(_tuple_problem(result, length))
             wrong = problem(result[0])
@@ -145,6 +156,8 @@ def unsound(settings: Any, *, seed: int = 0, restores: bool = True) -> str:
                 "it has no stamp: set self.stamp to a text that names kind, settings and version, "
                 "so that no other simulator takes its snapshots"
             )
+        if 0 in (simulator.observation_space.shape or ()):
+            return "its observations hold no number: one that is always 0 will do"
         try:
             return _first_steps(guard(simulator), seed + attempt, restores)
         except UnsoundError as error:

@@ -54,7 +54,7 @@ class Gymnasium:
         for name in ("arguments", "options"):
             _require_json(name, getattr(self, name))
         for name in self.imports:
-            permit(name, "code to import" if self.arguments is None else "arguments of code")
+            permit(name, "arguments of code" if " " in name else "code to import")
         if ":" not in self.id and not may_be_made(self.id):
             raise UsageError(unknown("Gymnasium id", self.id, gymnasium.registry))
 
@@ -63,11 +63,14 @@ class Gymnasium:
         """Names that need the user's word if a file gives them.
 
         It is the id, if it names a module that Gymnasium imports first (`module:ID`), and arguments
-        of the environment, which may name files.
+        of the environment and options of its resets, which may name files.
         """
+        words = [f"gym:{self.id}"]
         if self.arguments is not None:
-            return {f"gym:{self.id} {json.dumps(self.arguments, sort_keys=True)}": None}
-        return {f"gym:{self.id}": None} if ":" in self.id else {}
+            words.append(json.dumps(self.arguments, sort_keys=True))
+        if self.options is not None:
+            words.append(f"options {json.dumps(self.options, sort_keys=True)}")
+        return {" ".join(words): None} if len(words) > 1 or ":" in self.id else {}
 
     def make(self, seed: int) -> GymnasiumSimulator:
         """Return a simulator; its randomness comes from the seeds that `reset` is given."""
@@ -141,8 +144,20 @@ def made(name: str, **arguments: Any) -> gymnasium.Env[Any, Any]:
         ) from error
 
 
+def require_spaces(env: gymnasium.Env[Any, Any]) -> None:
+    """Refuse an environment that does not say what it shows and takes."""
+    for name in ("observation_space", "action_space"):
+        found = getattr(env, name, None)
+        if not isinstance(found, gymnasium.Space):
+            raise UsageError(
+                f"the {name} of {type(env.unwrapped).__name__} must be a space of Gymnasium's, "
+                f"not {found!r}"
+            )
+
+
 def flat(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     """Return an environment whose observations are a Box or a Discrete, if that can be had."""
+    require_spaces(env)
     space = env.observation_space
     if isinstance(space, gymnasium.spaces.Box | gymnasium.spaces.Discrete):
         return env
@@ -195,6 +210,7 @@ class GymnasiumSimulator(Simulator):
                 f"{type(env).__name__} is not a gymnasium.Env: give an environment, a function "
                 'that makes one, or its id, such as "MountainCar-v0"'
             )
+        require_spaces(env)
         self.env = env
         self.observation_space = env.observation_space
         self.action_space = env.action_space

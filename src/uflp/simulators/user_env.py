@@ -9,7 +9,7 @@ from typing import ClassVar
 import gymnasium
 
 from uflp.simulators.base import Simulator
-from uflp.simulators.gymnasium import GymnasiumSimulator, flat
+from uflp.simulators.gymnasium import GymnasiumSimulator, flat, require_spaces
 from uflp.simulators.time_limits import check_time_limit
 from uflp.types import UsageError
 from uflp.user_code import folder_of, import_from, import_named
@@ -54,6 +54,7 @@ class UserEnv:
             traceback.print_exc()
             raise UsageError(f"{self.factory} raised what stands above") from error
         if isinstance(env, Simulator):
+            require_spaces(env)
             return env
         if not isinstance(env, gymnasium.Env):
             raise UsageError(f"{self.factory} returned a {type(env).__name__}, not a gymnasium.Env")
