@@ -7,28 +7,27 @@ from collections.abc import Mapping
 from uflp.experiments.figures.plan import Figure, Scale, lines, scales
 
 _POINT_MAZE = {
-    # The two cells of the maze that are furthest apart: 19 steps of one cell, up and down again. (A
-    # constant push slides along the walls from the corner [1, 1] to [7, 10].) An episode ends at
-    # the goal, with the only reward.
+    # The two cells that lie furthest apart. An episode ends at the goal, with the only reward.
     "arguments": {"continuing_task": False},
     "options": {"reset_cell": [7, 1], "goal_cell": [7, 10]},
     "hidden": (128, 128),
     "learning_batch": 128,
+    "min_replay": 20_000,
+    "sgd_period": 4,
     "learning_rate": 1e-3,
     "tau": 0.01,
-    "sgd_period": 4,
-    "min_replay": 20_000,
     "n_step": 10,
     "discount": 0.995,
+    # One that adapts pulls the policy apart while there is nothing to learn from.
     "temperature": 3e-4,
     "epsilon": 0.3,
     "repeat_probability": 0.9,
     "eval_period": 10_000,
     "eval_episodes": 5,
 }
-# Counted are x and y, the first two numbers of an observation.
 _LOCAL = {
     "local": {
+        # Counted are x and y, the first two numbers of an observation.
         "cells": (0, 1),
         "cell_size": 0.5,
         "p_init": 0.05,
