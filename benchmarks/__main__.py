@@ -14,7 +14,7 @@ from typing import Any
 NAMES = (
     *("throughput", "snapshots", "restarts", "covariance", "flatness"),
     *("swingup", "ensemble", "atari", "images", "checkpoints", "local_access"),
-    "actors",
+    *("actors", "sac"),
 )
 RESULTS = Path(__file__).parent.parent / "results" / "bench.json"
 
