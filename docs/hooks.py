@@ -89,11 +89,11 @@ def _settings() -> str:
     """Return a table of every key of `--set`, by what has it."""
     tables: dict[str, list[Sequence[str]]] = {}
     for key, kind, default, owners, meaning in setting_rows():
-        tables.setdefault(owners, []).append((f"`{key}`", f"`{kind}`", f"`{default}`", meaning))
+        tables.setdefault(owners, []).append((f"`{key}`", meaning, f"`{default}`", kind))
     parts = []
     for owners, rows in tables.items():
         title = "Every run" if owners == "every run" else f"Of {_codes(owners)}"
-        parts += [f"## {title}", _table(("key", "type", "default", "meaning"), rows)]
+        parts += [f"## {title}", _table(("key", "meaning", "default", "type"), rows)]
     return "\n\n".join(parts)
 
 

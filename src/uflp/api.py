@@ -107,7 +107,7 @@ def train(
 ) -> Any:
     """Train an agent; the same as `uflp train` on the command line.
 
-    Example:
+    Examples:
         >>> result = uflp.train("deep-sea", size=20, seed=0, stop_at_return=0.95)
         >>> result.summary["queries_to_target"]
         >>> result.policy.act(observation)
@@ -232,7 +232,7 @@ def compare(
 
     Runs are made one after the other; the command line makes as many at once as there are cores.
 
-    Example:
+    Examples:
         >>> uflp.compare("deep-sea", size=20, queries=10_000, seeds=3)
 
     Args:
@@ -280,7 +280,7 @@ def sweep(
 
     Runs are made one after the other; the command line makes as many at once as there are cores.
 
-    Example:
+    Examples:
         >>> print(uflp.sweep("deep-sea", {"p_init": [0, 0.1, 0.5]}, size=10))
 
     Args:
@@ -364,7 +364,7 @@ def resume(
 def load(run: str | Path, *, trust: bool = False) -> Policy:
     """Return a trained agent.
 
-    Example:
+    Examples:
         >>> policy = uflp.load("runs/bonus/seed-0")
         >>> action = policy.act(observation)
         >>> policy.evaluate(episodes=20).mean
@@ -380,7 +380,7 @@ def load(run: str | Path, *, trust: bool = False) -> Policy:
 def export(run: str | Path, out: str | Path, *, history: bool = False, trust: bool = False) -> Path:
     """Write a trained agent into one file, or into a folder that a model hub can hold.
 
-    Example:
+    Examples:
         >>> uflp.export("runs/bonus/seed-0", "diver.state")
         >>> uflp.export("runs/bonus/seed-0", "diver/", history=True)
         >>> uflp.load("diver").act(observation)
@@ -404,7 +404,7 @@ def rliable_scores(
 ) -> dict[str, np.ndarray]:
     """Return the outcomes of runs in the form that rliable takes.
 
-    Example:
+    Examples:
         >>> scores = uflp.rliable_scores(["runs/deep-sea", "runs/swingup"])
         >>> rliable.library.get_interval_estimates(scores, aggregate, reps=2000)
 

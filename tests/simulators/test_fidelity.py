@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from typing import Any
 
 import gymnasium
@@ -240,6 +241,9 @@ def test_what_cannot_be_reset_or_saved_is_refused_with_the_reason(name: str, rea
 
 def test_the_grade_says_how_far_replays_lie_apart() -> None:
     exact = uflp.check(Counter, steps=20)
+    assert re.fullmatch(
+        r"faithful, grade bit; saved by attributes, \d+ bytes a snapshot", str(exact)
+    )
     assert (exact.outcome, exact.grade, exact.differs_after) == ("faithful", "bit", None)
     near = uflp.check(Stays, steps=20)
     assert (near.outcome, near.grade, near.findings) == ("faithful", "tolerance", ())
@@ -250,6 +254,7 @@ def test_the_grade_says_how_far_replays_lie_apart() -> None:
     # Errors after 1, 2, … steps are 1e-8, 1e-7, 1e-6, 1e-5. From a reset, the count is then
     # 1, 2, 3, 4, and 1e-5 / 4 is the first that is more than 1e-6.
     far = uflp.check(Grows, steps=20)
+    assert str(far).startswith("unfaithful, grade diverges; ") and "\nbroken: " in str(far)
     assert (far.outcome, far.grade) == ("unfaithful", "diverges")
     assert (far.differs_after, far.diverges_after) == (0, 3)
     assert uflp.check(Grows, steps=20, tolerance=1e-5).diverges_after == 4

@@ -375,3 +375,8 @@ def test_a_name_and_wrappers_will_do() -> None:
 
 def test_the_name_is_at_the_top_of_the_package() -> None:
     assert uflp.LocalAccessVector is LocalAccessVector and "LocalAccessVector" in dir(uflp)
+
+
+def test_a_vector_that_was_refused_can_be_closed() -> None:
+    # As Gymnasium 1.1 does when it is deleted.
+    LocalAccessVector.__new__(LocalAccessVector).close_extras()

@@ -141,13 +141,13 @@ def gather(plan: Plan, jobs: Sequence[Job]) -> list[Series]:
         grouped.setdefault(key, []).append(by_path[job.folder.resolve()])
     series = []
     for (own, swept), members in grouped.items():
-        detail = settings_text(dict(zip(plan.keys, swept, strict=True)))
+        detail = values_text(dict(zip(plan.keys, swept, strict=True)))
         group = Group(**dict(zip(NAMES, own, strict=True)), detail=detail, runs=tuple(members))
         series.append(Series(swept, group))
     return series
 
 
-def settings_text(values: Mapping[str, Any]) -> str:
+def values_text(values: Mapping[str, Any]) -> str:
     """Return values of settings as a legend shows them: `p_init = 0.1, B = 8`."""
     return ", ".join(
         f"{_SHORT.get(key, key)} = {'whole history' if value is None else value}"
@@ -218,7 +218,7 @@ def auc(plan: Plan, series: Sequence[Series]) -> Figure:
         x = [one.values[0] for one in members]
         colour = shade if others else own[agent]
         label = (
-            settings_text(dict(zip(others, values, strict=True)))
+            values_text(dict(zip(others, values, strict=True)))
             if others
             else label_of(agent, variant)
         )

@@ -16,7 +16,7 @@ from typing import Any
 from uflp.experiments.figures import FIGURES
 from uflp.experiments.figures import Figure as Plan
 from uflp.experiments.resolve import resolve
-from uflp.report.figures import Series, pictures, settings_text
+from uflp.report.figures import Series, pictures, values_text
 from uflp.report.groups import NAMES, Group
 from uflp.report.results import RecordedRun, Results
 from uflp.report.runs import RunRecord
@@ -78,7 +78,7 @@ def _series(name: str, plan: Plan, results: Results) -> list[Series]:
         grouped.setdefault((tuple(getattr(record, key) for key in NAMES), swept), []).append(record)
     series = []
     for (own_names, swept), members in grouped.items():
-        detail = settings_text(dict(zip(plan.keys, swept, strict=True)))
+        detail = values_text(dict(zip(plan.keys, swept, strict=True)))
         names = dict(zip(NAMES, own_names, strict=True))
         series.append(Series(swept, Group(**names, detail=detail, runs=tuple(members))))
     return series

@@ -235,16 +235,25 @@ def exponent_text(fitted: Sequence[float]) -> str:
 def settings_text(figure: str, runs: Sequence[RecordedRun], results: Results) -> str:
     """Return the settings of some runs of a figure, and what is less than the paper's."""
     scope = scope_of(figure, runs[0])
-    sizes = {}
-    for agent in dict.fromkeys(run.names["agent"] for run in runs):
-        own = [run for run in runs if run.names["agent"] == agent]
-        sizes[agent] = f"{_seeds_text(own, scope.seeds)}, {_budget_text(own, scope.queries)}"
-    size = ", ".join(f"{label_of(agent)} {text}" for agent, text in sizes.items())
-    if len(set(sizes.values())) == 1:
-        size = next(iter(sizes.values()))
+    by_agent: dict[str, list[RecordedRun]] = {}
+    for run in runs:
+        by_agent.setdefault(run.names["agent"], []).append(run)
+    seeds = {agent: _seeds_text(own, scope.seeds) for agent, own in by_agent.items()}
+    budgets = {agent: _budget_text(own, scope.queries) for agent, own in by_agent.items()}
+    size = f"{_by_agents(seeds)}; {_by_agents(budgets)}"
     partial = results.partial(figure)
     parts = [which_settings(figure, runs, results), size]
     return ", ".join([*parts, *([f"{partial} runs finished"] if partial else [])])
+
+
+def _by_agents(texts: Mapping[str, str]) -> str:
+    """Return what is said of each agent, once for those of which the same is said."""
+    agents: dict[str, list[str]] = {}
+    for agent, text in texts.items():
+        agents.setdefault(text, []).append(label_of(agent))
+    if len(agents) == 1:
+        return next(iter(agents))
+    return "; ".join(f"{', '.join(names)}: {text}" for text, names in agents.items())
 
 
 def which_settings(figure: str, runs: Sequence[RecordedRun], results: Results) -> str:

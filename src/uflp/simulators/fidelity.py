@@ -58,6 +58,14 @@ class Verdict:
     differs_after: int | None = None
     diverges_after: int | None = None
 
+    def __str__(self) -> str:
+        if self.outcome == "refused":
+            return f"refused: {self.reason}"
+        size = f"{self.nbytes:,} bytes a snapshot" if self.nbytes else "copies in this process"
+        lines = [f"{self.outcome}, grade {self.grade}; saved by {self.strategy}, {size}"]
+        lines += [f"broken: {promise}: {detail}" for promise, detail in self.findings]
+        return "\n".join([*lines, *([f"why: {self.reason}"] if self.reason else [])])
+
     def lines(self, steps: int) -> list[str]:
         """Return the verdict in sentences, given how many steps the scripts had."""
         if self.outcome == "refused":

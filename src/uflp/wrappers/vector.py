@@ -202,7 +202,10 @@ class LocalAccessVector(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close all copies, and end their processes."""
-        self._access.close()
+        # Older Gymnasium closes also what was refused before it had any copies.
+        access = getattr(self, "_access", None)
+        if access is not None:
+            access.close()
 
     def _each(self, actions: Any) -> Iterable[Any]:
         """Return the actions one by one; numbers as plain ones, which travel more quickly."""
