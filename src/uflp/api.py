@@ -329,7 +329,7 @@ def resume(
 
     Its numbers are those that it would have had without the interruption.
 
-    Example:
+    Examples:
         >>> uflp.resume("runs/dive", queries=200_000)  # more, also for a run that is finished
 
     Args:
