@@ -49,14 +49,21 @@ ROOMS = {
         "tests/test_single_file.py",
         "tests/wrappers",
         "tests/training/test_failures_and_ends.py",
+        "tests/training/test_real_actions.py",
         "tests/distributed/test_shared_history.py",
     ),
-    "agents": ("tests/agents", "tests/test_masks.py", "tests/test_spaces.py"),
+    "agents": (
+        "tests/agents",
+        "tests/test_masks.py",
+        "tests/test_spaces.py",
+        "tests/training/test_real_actions.py",
+    ),
     "uncertainty": (
         "tests/uncertainty",
         "tests/planning/test_search.py",
         "tests/planning/test_rules.py",
         "tests/test_spaces.py",
+        "tests/training/test_real_actions.py",
     ),
     "replay": ("tests/replay", "tests/test_masks.py", "tests/test_spaces.py"),
 }
