@@ -144,6 +144,19 @@ def test_what_cannot_be_saved_is_refused_with_a_reason_and_a_way_out() -> None:
     assert "Layered" not in str(refused.value) and "env." in str(refused.value)
 
 
+def test_logs_of_episodes_do_not_go_back() -> None:
+    env = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.make("CartPole-v1"))
+    simulator = GymnasiumSimulator(env)
+    simulator.reset(seed=0)
+    snapshot = simulator.save()
+    while not simulator.step(0)[2]:
+        pass
+    assert (env.episode_count, len(env.return_queue)) == (1, 1)
+    simulator.restore(snapshot)
+    assert (env.episode_count, len(env.return_queue)) == (1, 1)
+    assert env.episode_lengths == 0, "the episode under way is part of the state"
+
+
 def test_an_open_renderer_is_refused_with_a_way_out() -> None:
     pytest.importorskip("pygame")
     env = gymnasium.make("CartPole-v1", render_mode="rgb_array")

@@ -67,6 +67,13 @@ def test_wrappers_of_a_robot_with_a_clock_or_statistics_leave_its_snapshots_smal
     assert len(simulator.save().data) < 2000
 
 
+def test_snapshots_stay_small_after_an_episode_was_logged() -> None:
+    env = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.make("MountainCar-v0"))
+    simulator = begun(GymnasiumSimulator(env), 200)
+    assert env.episode_count == 1
+    assert len(begun(simulator).save().data) < 250
+
+
 def test_what_changes_later_is_noticed() -> None:
     """Nothing in the first steps says that gravity may change."""
     simulator, other = begun(Gymnasium("CartPole-v1").make(0)), Gymnasium("CartPole-v1").make(0)

@@ -96,6 +96,33 @@ def statistics_held(env: Any) -> Iterator[None]:
             layer.update_running_mean = learns
 
 
+_LOGS = {
+    "RecordEpisodeStatistics": ("episode_count", "time_queue", "return_queue", "length_queue"),
+    "Monitor": ("episode_returns", "episode_lengths", "episode_times", "total_steps"),
+}
+"""Attributes of Gymnasium's and Stable-Baselines3's wrappers that are logs of all episodes."""
+
+
+def logs_of(layer: Any) -> tuple[str, ...]:
+    """Return the names of attributes of a known wrapper that do not go back with a state."""
+    package = type(layer).__module__.partition(".")[0]
+    known = package in ("gymnasium", "stable_baselines3")
+    return _LOGS.get(type(layer).__name__, ()) if known else ()
+
+
+@contextlib.contextmanager
+def logs_kept(layered: LayeredEnv) -> Iterator[None]:
+    """Let logs of episodes be afterwards what they are now, though a state is restored."""
+    before = [
+        (vars(layer), {name: copy.copy(vars(layer)[name]) for name in names})
+        for layer in layers(layered)
+        if (names := [name for name in logs_of(layer) if name in vars(layer)])
+    ]
+    yield
+    for held, logs in before:
+        held.update(logs)
+
+
 def set_value(held: Sequence[Any], place: Place, value: int) -> None:
     """Write a whole number into its place in the layers, past anybody's `__setattr__`."""
     number, names = place

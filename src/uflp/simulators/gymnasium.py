@@ -17,7 +17,7 @@ from uflp.simulators import attribute_reader as reading
 from uflp.simulators import attributes
 from uflp.simulators.attribute_reader import UnreadableError
 from uflp.simulators.base import Simulator, SnapshotError, UnsavableError
-from uflp.simulators.env_layers import LayeredEnv, copied
+from uflp.simulators.env_layers import LayeredEnv, copied, logs_kept
 from uflp.simulators.strategies import STRATEGIES, Copy, Replay, Strategy
 from uflp.simulators.time_limits import TimeLimits, check_time_limit
 from uflp.state import State, whole_numbers
@@ -313,9 +313,12 @@ class GymnasiumSimulator(Simulator):
         return self.strategy.save()
 
     def _restore(self, data: Any, *, exact: bool) -> tuple[Any, dict[str, Any]]:
-        if not exact:
+        if exact:
+            self.strategy.restore(data, exact=True)
+        else:
             self._time_limits.restoring(data)
-        self.strategy.restore(data, exact=exact)
+            with logs_kept(self._layered):
+                self.strategy.restore(data, exact=False)
         self._time_limits.restored(fresh=not exact)
         return self._layered.shown()
 

@@ -23,7 +23,7 @@ from gymnasium.wrappers import RecordEpisodeStatistics
 
 from uflp.simulators import attribute_reader as reading
 from uflp.simulators import attributes
-from uflp.simulators.env_layers import LayeredEnv, layers, statistics_held
+from uflp.simulators.env_layers import LayeredEnv, layers, logs_of, statistics_held
 from uflp.simulators.mujoco import CompactMjDataCodec, MjDataCodec, MjDataWatch, needed_arrays
 from uflp.simulators.snapshot_plan import (
     LEAVES,
@@ -264,9 +264,11 @@ class _Trial:
         """Return the values of attributes that may be constant, as bytes."""
         # What was seen is not up to date while only a part of the layers is played.
         known = package_of(type(item)) in KNOWN and not isinstance(item, LayeredEnv)
+        # Logs of episodes change only when one ends, which a few steps may not show.
+        changing = {*self._skip, *logs_of(item)}
         found = {}
         for name, value in vars(item).items():
-            if name in self._skip or reading.is_constant(value):
+            if name in changing or reading.is_constant(value):
                 continue
             if id(value) in links or (known and _is_simple(value)):
                 found[name] = frozen(value, links)
