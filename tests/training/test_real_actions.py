@@ -143,9 +143,7 @@ def test_an_agent_acts_on_observations_with_parts_as_the_environment_gives_them(
     assert np.array_equal(result.policy.act(seen), result.policy.act(flat))
     assert not np.array_equal(result.policy.act(seen), result.policy.act({**seen, "switch": 0}))
     del seen["desired_goal"]
-    with pytest.raises(
-        UsageError, match="observation, switch here, and desired_goal is"
-    ):
+    with pytest.raises(UsageError, match="observation, switch here, and desired_goal is"):
         result.policy.act(seen)
     with pytest.raises(UsageError, match="an observation is of Dict"):
         result.policy.act((1, 2, 3))
