@@ -128,6 +128,19 @@ def read_action(value: Any, actions: Actions) -> Action:
     return int(value)
 
 
+def require_finite(action: Any) -> None:
+    """Refuse an action with a number that is none, or that is infinite.
+
+    The state that it leads to would be saved, and gone back to.
+    """
+    real = isinstance(action, np.ndarray) and action.dtype.kind == "f"
+    if real and not np.isfinite(action).all():
+        raise UsageError(
+            f"an action is made of finite numbers, not {action.tolist()}: the agent that chose it "
+            "may have diverged"
+        )
+
+
 def ids(space: gymnasium.Space) -> int | None:
     """Return how many different observations there are where they are 0, 1, …, else None.
 

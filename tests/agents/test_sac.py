@@ -84,9 +84,11 @@ def log_density(mean: Any, log_std: Any, noise: Any) -> tuple[Any, Any]:
     return action, each.sum(-1)
 
 
-@pytest.mark.parametrize("temperature", [None, 0.3])
-def test_an_update_equals_one_in_numpy(temperature: float | None) -> None:
-    config = SAC(hidden=(5,), learning_rate=0.01, tau=0.25, temperature=temperature)
+@pytest.mark.parametrize(("temperature", "members"), [(None, 2), (0.3, 2), (None, 4)])
+def test_an_update_equals_one_in_numpy(temperature: float | None, members: int) -> None:
+    config = SAC(
+        hidden=(5,), learning_rate=0.01, members=members, tau=0.25, temperature=temperature
+    )
     agent = config.make(SPACE, ACTIONS)
     learner = agent.init(jax.random.key(3))
     rng = np.random.default_rng(1)
@@ -100,7 +102,8 @@ def test_an_update_equals_one_in_numpy(temperature: float | None) -> None:
         rng.normal(size=(size, 3)),
     )
     batch = Batch(*(np.asarray(column, np.float32) for column in raw))
-    noise = np.asarray(step_noise(learner.key, learner.steps, (2, size, 2), config)[0], np.float64)
+    drawn, two = step_noise(learner.key, learner.steps, (2, size, 2), config)
+    noise = np.asarray(drawn, np.float64)
     before = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), learner)
     learned, loss = agent.update(learner, batch)
 
@@ -114,7 +117,9 @@ def test_an_update_equals_one_in_numpy(temperature: float | None) -> None:
 
     out, _ = forward(before.policy, policy_sizes, following)
     next_action, next_log_prob = log_density(out[:, :2], out[:, 2:], noise[0])
-    q_t = np.min([q[:, 0] for q, _ in both(before.targets, following, next_action)], axis=0)
+    asked = both(before.targets[two], following, next_action)
+    assert len(asked) == 2
+    q_t = np.min([q[:, 0] for q, _ in asked], axis=0)
     target = reward + discount * (q_t - alpha * next_log_prob)
     errors = [(q[:, 0] - target, kept) for q, kept in both(before.critics, seen, units)]
     assert np.isclose(loss, sum(0.5 * np.mean(error**2) for error, _ in errors), rtol=1e-4)
@@ -134,7 +139,9 @@ def test_an_update_equals_one_in_numpy(temperature: float | None) -> None:
     lower = np.argmin([q[:, 0] for q, _ in values], axis=0)
     slope_action = np.zeros_like(action)
     for number, (_, kept) in enumerate(values):
-        chosen = (lower == number)[:, None] / size
+        # Of two critics the policy follows the lower, of more their mean.
+        share = (lower == number) if members == 2 else np.full(size, 1 / members)
+        chosen = share[:, None] / size
         slope_action -= backward(kept, chosen)[1][:, 3:]
     # d log π / d u = 2·tanh(u), and −1 for the log deviation itself.
     slope_u = slope_action * (1 - action**2) + alpha * 2 * action / size

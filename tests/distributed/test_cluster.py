@@ -80,8 +80,17 @@ def test_who_lacks_the_token_is_refused_and_no_other_machine_is_listened_to(clus
     assert listening and listening <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
 
 
-def test_one_actor_in_lock_step_has_the_numbers_of_a_run_without_ray(cluster, runs, tmp_path):
-    settings = small("deep-sea", "ddqn-bonus", "covariance", sgd_period=4, stochastic=True)
+@pytest.mark.parametrize(
+    ("names", "values"),
+    [
+        (("deep-sea", "ddqn-bonus", "covariance"), {"sgd_period": 4, "stochastic": True}),
+        (("gym:Pendulum-v1", "sac", "ensemble-std"), {"n_step": 3}),
+    ],
+)
+def test_one_actor_in_lock_step_has_the_numbers_of_a_run_without_ray(
+    names, values, cluster, runs, tmp_path
+):
+    settings = small(*names, **values)
     lock_step = ClusterSettings(actors=1, lock_step=True)
     first, rows = runs(settings, lock_step), []
     checkpoints = Checkpoints(tmp_path)

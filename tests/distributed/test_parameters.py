@@ -28,3 +28,21 @@ def test_a_learner_is_known_by_what_was_published(preset, at_home, agent):
     states = np.arange(25 * math.prod(shape)).reshape(25, *shape).astype(dtype)
     np.testing.assert_array_equal(made.predict(known, states), made.predict(learner, states))
     assert not np.array_equal(made.predict(other, states), made.predict(learner, states))
+
+
+def test_a_policy_is_published_beside_its_critics():
+    settings = resolve("gym:Pendulum-v1", agent="sac", overrides={"hidden": (8,)})
+    simulator = settings.simulator.make(0)
+    actions = spaces.actions(simulator.action_space)
+    made = settings.learner.make(simulator.observation_space, actions)
+    learner, other = made.init(jax.random.key(1)), made.init(jax.random.key(2))
+    read = read_by_predict(made, learner, simulator.observation_space, actions)
+    assert sum(read) == 2, "not the targets, the temperature or the optimisers"
+    known = updated(other, published(learner, read))
+    states = np.linspace(-1, 1, 15, dtype=np.float32).reshape(5, 3)
+    some = np.linspace(-2, 2, 10, dtype=np.float32).reshape(5, 2, 1)
+    np.testing.assert_array_equal(made.policy(known, states), made.policy(learner, states))
+    np.testing.assert_array_equal(
+        made.predict(known, states, some), made.predict(learner, states, some)
+    )
+    assert not np.array_equal(made.policy(other, states), made.policy(learner, states))

@@ -21,6 +21,7 @@ OF_ACCESS = {
     "restart",
     "checkpoint_period",
     "rollout_limit",
+    "restart_limit",
     "history_size",
     "history_bytes",
 }

@@ -380,3 +380,19 @@ def test_the_name_is_at_the_top_of_the_package() -> None:
 def test_a_vector_that_was_refused_can_be_closed() -> None:
     # As Gymnasium 1.1 does when it is deleted.
     LocalAccessVector.__new__(LocalAccessVector).close_extras()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_actions_that_are_not_finite_are_refused_and_nothing_is_saved(bad: float) -> None:
+    one = LocalAccess("Pendulum-v1", p_init=0.0, seed=0)
+    one.reset(seed=0)
+    with pytest.raises(UsageError, match="an action is made of finite numbers"):
+        one.step(np.array([bad], np.float32))
+    assert one.metrics()["queries"] == 0
+    several = LocalAccessVector("Pendulum-v1", 2, seed=0)
+    several.reset(seed=0)
+    with pytest.raises(UsageError, match="an action is made of finite numbers"):
+        several.step(np.array([[0.0], [bad]], np.float32))
+    assert several.metrics()["queries"] == 0
+    several.step(np.zeros((2, 1), np.float32))
+    several.close()

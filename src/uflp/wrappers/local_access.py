@@ -191,6 +191,7 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
         """Take one action, which is one query."""
         if not self._running:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
+        spaces.require_finite(action)
         transition, info = self._query(action)
         return (
             transition.next_observation,

@@ -174,6 +174,7 @@ class SharedAccess:
                 if isinstance(request, Step):
                     if not copy.running:
                         raise gymnasium.error.ResetNeeded("call reset() before step()")
+                    spaces.require_finite(request.action)
                     commands[number] = Command("step", copy.unsaved, request.action)
                 else:
                     seeded = request.seed is not None or attempt == PATIENCE
