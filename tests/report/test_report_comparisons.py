@@ -183,6 +183,19 @@ def test_without_a_target_areas_are_told(make_run: MakeRun, tmp_path: Path) -> N
     )
 
 
+def test_a_policy_that_was_lost_again_is_not_hidden_by_one_seed_that_learned(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    # Areas, of which the first evaluation stands for what came before it: (0 + 0.25) / 2 and 0.625.
+    make_run("a", [0, 0, 0, 1], seed=0, target_return=None)
+    make_run("b", [0, 0, 0, 0], seed=1, target_return=None)
+    for seed in range(2):
+        make_run(f"c{seed}", [1, 1, 0, 0], seed=seed, access="online", target_return=None)
+    text = verdict(groups_in(tmp_path))
+    start = "At the end local access had learned in 1 of 2 seeds and online access had not; "
+    assert text.startswith(f"{start}normalised AUC ")
+
+
 def test_both_that_learned_are_compared_by_their_areas(make_run: MakeRun, tmp_path: Path) -> None:
     make_run("a", [0, 2], target_return=None)
     make_run("b", [0, 1], access="online", target_return=None)

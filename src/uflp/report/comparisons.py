@@ -204,8 +204,15 @@ class Comparison:
             return f"Neither reached {ours.target:g}; {text}"
         if all(self.learned):
             return text[0].upper() + text[1:]
-        better, worse = ("Local", "online") if self.learned[0] else ("Online", "local")
-        return f"{better} access learned and {worse} access did not: {text}"
+        number = 0 if self.learned[0] else 1
+        better, worse = ("local", "online") if number == 0 else ("online", "local")
+        count, runs = self.learned[number], self.outcomes[number].runs
+        seeds = "" if count == runs else f" in {count} of {runs} seeds"
+        if values[number] < values[1 - number]:
+            # A policy that was good for a while, and was lost, has a larger area.
+            start = f"At the end {better} access had learned{seeds} and {worse} access had not"
+            return f"{start}; {text}"
+        return f"{better.capitalize()} access learned{seeds} and {worse} access did not: {text}"
 
     @property
     def advice(self) -> str:
