@@ -23,8 +23,11 @@ AGENT_STYLES = {
     "pi-bonus": AgentStyle("PI-Bonus", "#CC79A7"),
     "ddqn-intrinsic": AgentStyle("DDQN-Intrinsic", "#E69F00"),
     "dist-ddqn": AgentStyle("Dist-DDQN", "#56B4E9"),
+    "sac": AgentStyle("SAC", "#6A51A3"),
+    "sac-bonus": AgentStyle("SAC-Bonus", "#8C613C"),
+    "sac-intrinsic": AgentStyle("SAC-Intrinsic", "#637939"),
 }
-_OTHER_COLOURS = ("#000000", "#8C613C", "#6A51A3", "#7F7F7F", "#637939")
+_OTHER_COLOURS = ("#000000", "#7F7F7F", "#8C613C", "#6A51A3", "#637939")
 ON_DARK = {
     # Replacements on a dark page, where the colours above would be hard to see.
     "#0072B2": "#4DA3DD",
