@@ -242,8 +242,11 @@ def main() -> None:
                 wrong.append(f"left behind: {sorted(set(after) ^ set(before))}")
             if any(path.name == "canary-ran" for path in Path(below).rglob("*")):
                 wrong.append("the canary ran")
-            if {path.name for path in Path(below).iterdir()} != {"good", "here"}:
-                wrong.append("something was written outside")
+            outside = [one for one in Path(below).iterdir() if one.name not in ("good", "here")]
+            if outside and (code == 2 or ".." not in words):  # Else the user has asked for it.
+                wrong.append(f"written outside: {[one.name for one in outside]}")
+            for one in outside:
+                shutil.rmtree(one) if one.is_dir() else one.unlink()
             outcomes[f"late {code}" if late else str(code)[:10]] += 1
             if wrong:
                 failures.append(f"{number} {words}: {'; '.join(wrong)}")

@@ -22,12 +22,13 @@ STOPS = (7, 97, 97, 240)
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "deep-sea": [{}, {"stochastic": True, "restart": "state"}],
     "swingup": [{}, {"batch": None, "rollout_limit": 7}],
+    "gym:Pendulum-v1": [{}, {"rollout_limit": 9, "n_step": 3}],
     "atari/montezuma-revenge": [{}, {"n_step": 1, "history_bytes": 40_000}],
 }
 
 
 def combinations() -> list[tuple[str, str, str]]:
-    """Returns what resolves; policy iteration does not learn from images."""
+    """Returns what fits together; policy iteration does not learn from images."""
     found = []
     for preset, agent, uncertainty in itertools.product(VARIANTS, AGENTS, UNCERTAINTIES):
         if preset.startswith("atari/") and AGENTS[agent].learner == "pi":

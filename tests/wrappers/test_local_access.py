@@ -761,13 +761,20 @@ def test_a_planner_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
     assert other.metrics() == before
 
 
+def forge_keys(saved: Any, key: int) -> None:
+    columns = saved["planner"]["history"]["rows"]["blocks"][0][2]
+    columns["keys"] = np.append(columns["keys"][:-1], key)
+
+
 @pytest.mark.parametrize(
     "change",
     [
         lambda saved: saved.update(depths=[[0, float("inf")]]),
         lambda saved: saved["identity"].update(environment=np.zeros(2)),
+        lambda saved: forge_keys(saved, 2**62),
+        lambda saved: forge_keys(saved, -1),
     ],
-    ids=["depths", "identity"],
+    ids=["depths", "identity", "large key", "negative key"],
 )
 def test_a_forged_planner_is_refused(tmp_path: Path, change: Callable[[Any], None]) -> None:
     path = tmp_path / "planner"

@@ -15,6 +15,7 @@ from uflp.planning.planner import LocalPlanner
 from uflp.simulators.base import Simulator
 from uflp.state import Block, Rows, State, StateError
 from uflp.types import UsageError
+from uflp.uncertainty.counts import CellCounts, TableCounts
 from uflp.wrappers.access_settings import AccessSettings, PlannerParts
 
 _KIND = "uflp planner 1"
@@ -73,11 +74,23 @@ def load_planner(
     try:
         # First into parts that nobody needs: whatever is wrong shows there.
         access.planner(trial, Observer()).load(state)
+        _require_counted(trial)
         planner.load(state)
     except (StateError, TypeError, KeyError, ValueError, IndexError, AttributeError) as error:
         raise UsageError(f"{path} is not a planner of this environment: {error!r}") from error
     parts.depths.clear()
     parts.depths.update(depths)
+
+
+def _require_counted(parts: PlannerParts) -> None:
+    """Refuse a history whose keys are no numbers of states that are counted."""
+    counts = parts.uncertainty
+    if not isinstance(counts, TableCounts) or not len(parts.history):
+        return
+    known = counts.cells if isinstance(counts, CellCounts) else len(counts.visits)
+    keys = parts.history.keys(parts.history.live())
+    if not 0 <= keys.min() <= keys.max() < known:
+        raise StateError("the history has a state that was never counted")
 
 
 def _read_planner(path: Path, identity: dict[str, str]) -> tuple[State, dict[int, int]]:
