@@ -23,12 +23,13 @@ NOT_RUN = {
     "README.md": 2,
     "atari.md": 2,
     "clusters.md": 7,
+    "continuous-actions.md": 1,
     "extending.md": 1,
     "get-started.md": 1,
     "install.md": 3,
     "logging.md": 3,
     "reports.md": 1,
-    "resuming.md": 3,
+    "resuming.md": 4,
     "stable-baselines3.md": 1,
 }
 

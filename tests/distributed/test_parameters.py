@@ -34,7 +34,7 @@ def test_a_policy_is_published_beside_its_critics():
     settings = resolve("gym:Pendulum-v1", agent="sac", overrides={"hidden": (8,)})
     simulator = settings.simulator.make(0)
     actions = spaces.actions(simulator.action_space)
-    made = settings.learner.make(simulator.observation_space, actions)
+    made = settings.agent_config.make(simulator.observation_space, actions)
     learner, other = made.init(jax.random.key(1)), made.init(jax.random.key(2))
     read = read_by_predict(made, learner, simulator.observation_space, actions)
     assert sum(read) == 2, "not the targets, the temperature or the optimisers"

@@ -31,12 +31,14 @@ BENCH = "results/bench.json"
 SB3, PPO = "results/sb3-deep-sea.csv", "results/sb3-frozen-lake.csv"
 FINDS = "results/local-access-finds.csv"
 FAITHFUL = "results/faithful.csv"
+SCALING = "results/scaling.csv"
 
 PAGES: dict[str, tuple[str, ...]] = {
     "README.md": (),
     "docs/index.md": (),
     "docs/local-access.md": (FINDS,),
     "docs/saving.md": (FAITHFUL,),
+    "docs/scaling.md": (SCALING,),
     "docs/stable-baselines3.md": (SB3, PPO),
     "docs/speed.md": (BENCH,),
 }
@@ -250,11 +252,41 @@ def _snapshots(results: Results) -> str:
     return f"{table}\n\n([results of every environment]({FAITHFUL}))"
 
 
+def _scaling(results: Results) -> str:
+    """Return how many queries a second simulated actors make, and what they wait for."""
+    measured = results.rows(SCALING)
+    one = float(measured[0]["queries_per_second"])
+    rows = []
+    for row in measured:
+        rate = float(row["queries_per_second"])
+        restart, insert = (
+            f"{row[f'{name}_p50_ms']} / {row[f'{name}_p95_ms']}" for name in ("restart", "insert")
+        )
+        cores = [f"{float(row[f'{name}_cpu']):.3f}" for name in ("driver", "replay", "history")]
+        share = f"{rate / (one * int(row['actors'])):.0%}".replace("%", " %")
+        paced = [f"{float(row['samples_per_insert']):g}", row["waits_for"]]
+        rows.append([row["actors"], f"{rate:,.0f}", share, *paced, restart, insert, *cores])
+    heads = [
+        "actors",
+        "queries/s",
+        "of one actor's times K",
+        "samples per insert",
+        "waiting for",
+        "restart choice, p50 / p95 ms",
+        "insert, p50 / p95 ms",
+        "command, cores",
+        "replay",
+        "history",
+    ]
+    return markdown_table(heads, rows)
+
+
 _BLOCKS: dict[str, Callable[[Results], str]] = {
     "picture": _picture,
     "sb3": _stable_baselines,
     "speed": _speed,
     "finds": _finds,
     "snapshots": _snapshots,
+    "scaling": _scaling,
 }
 """Writers of the blocks, with links as from the folder of the checkout."""

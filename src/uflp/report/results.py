@@ -14,6 +14,7 @@ import numpy as np
 
 from uflp.experiments.claims import PAPER, TARGET, Measure, Scope, Where
 from uflp.experiments.figures import FIGURES, SCALES
+from uflp.experiments.figures.robotics import ROBOTICS_FIGURES
 from uflp.report import formatting
 from uflp.report.provenance import PROVENANCE
 from uflp.report.statistics import (
@@ -234,13 +235,18 @@ def exponent_text(fitted: Sequence[float]) -> str:
 
 def settings_text(figure: str, runs: Sequence[RecordedRun], results: Results) -> str:
     """Return the settings of some runs of a figure, and what is less than the paper's."""
+    if figure in ROBOTICS_FIGURES:  # The paper has no such task.
+        seeds = sorted({run.seed for run in runs})
+        budget = formatting.span([int(run.budget) for run in runs])
+        count = formatting.seeds(len(seeds))
+        return f"settings of ours, {count} ({formatting.span(seeds)}), {budget} queries"
     scope = scope_of(figure, runs[0])
     by_agent: dict[str, list[RecordedRun]] = {}
     for run in runs:
         by_agent.setdefault(run.names["agent"], []).append(run)
-    seeds = {agent: _seeds_text(own, scope.seeds) for agent, own in by_agent.items()}
-    budgets = {agent: _budget_text(own, scope.queries) for agent, own in by_agent.items()}
-    size = f"{_by_agents(seeds)}; {_by_agents(budgets)}"
+    of_seeds = {agent: _seeds_text(own, scope.seeds) for agent, own in by_agent.items()}
+    of_budgets = {agent: _budget_text(own, scope.queries) for agent, own in by_agent.items()}
+    size = f"{_by_agents(of_seeds)}; {_by_agents(of_budgets)}"
     partial = results.partial(figure)
     parts = [which_settings(figure, runs, results), size]
     return ", ".join([*parts, *([f"{partial} runs finished"] if partial else [])])
