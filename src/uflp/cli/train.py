@@ -190,7 +190,13 @@ def train(
 
 
 _WITH_RESUME = (
-    *("resume", "queries", "checkpoint_seconds", "keep_checkpoint", "as_json", "ray", "trust"),
+    "resume",
+    "queries",
+    "checkpoint_seconds",
+    "keep_checkpoint",
+    "as_json",
+    "ray",
+    "trust",
 )
 
 

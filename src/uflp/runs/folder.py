@@ -48,10 +48,18 @@ EARLIER_BUDGETS = "earlier_budgets"
 
 
 _DECISIVE = (
-    *("preset", "agent", "uncertainty", "access", "variant", "seed", "stop_at_return", "settings"),
-    *("simulator", "cluster"),
+    "preset",
+    "agent",
+    "uncertainty",
+    "access",
+    "variant",
+    "seed",
+    "stop_at_return",
+    "settings",
+    "simulator",
+    "cluster",
 )
-"""What of a record decides a run's numbers, and has a checksum."""
+"""Keys of a record that decide a run's numbers, and have a checksum."""
 
 
 class LockedError(UsageError):

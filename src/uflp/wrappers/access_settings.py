@@ -194,9 +194,13 @@ class AccessSettings:
 
 _ARGUMENTS = (
     *(one.name for one in fields(AccessSettings) if one.name != "uncertainty_settings"),
-    *("time_limit", "strategy", "check", "axes", "seed"),
+    "time_limit",
+    "strategy",
+    "check",
+    "axes",
+    "seed",
 )
-"""What LocalAccess and its vector take by name."""
+"""Arguments that LocalAccess and its vector take by name."""
 
 
 @dataclass(frozen=True)
