@@ -207,6 +207,11 @@ def label_of(constant: Any) -> str:
     return getattr(constant, "__qualname__", type(constant).__qualname__)
 
 
+def package_of(definition: Any) -> str:
+    """Return the name of the package that defines a class or a function."""
+    return definition.__module__.partition(".")[0]
+
+
 def name_of(cls: type) -> str:
     """Return where a class is defined, as `module:name`; some classes in C do not know it."""
     return f"{getattr(cls, '__module__', '?')}:{cls.__qualname__}"

@@ -249,7 +249,7 @@ class Writer:
         value = self._instance(name, left_out, olds, old, path)
         self._keep(number, value)
         cls: Any = type(value)
-        self._packages.add(_package(cls))
+        self._packages.add(reading.package_of(cls))
         # Written past `setattr`, which may be somebody's code.
         for attribute, item in reading.attributes_of(value).items():
             known = attribute in nodes or attribute in left_out or attribute in self._skip
@@ -296,7 +296,9 @@ class Writer:
             found = getattr(found, "__dict__", {}).get(part)
         known = isinstance(found, type) and issubclass(found, base)
         if known and base is object:
-            known = _package(found) in self._packages - _NEVER_MADE and reading.is_plain(found)
+            known = reading.package_of(found) in self._packages - _NEVER_MADE and reading.is_plain(
+                found
+            )
             # One that is made of a file's values would act on them when it is played, or goes.
             known = known and not issubclass(found, gymnasium.Env)
             known = known and not hasattr(found, "__del__")
@@ -342,10 +344,6 @@ Writer._SHARED = {
     "object": Writer._object,
     "coded": Writer._coded,
 }
-
-
-def _package(cls: type) -> str:
-    return cls.__module__.partition(".")[0]
 
 
 def _new_generator(kind: str, bits: str, seed: int) -> Any:

@@ -105,8 +105,7 @@ _LOGS = {
 
 def logs_of(layer: Any) -> tuple[str, ...]:
     """Return the names of attributes of a known wrapper that do not go back with a state."""
-    package = type(layer).__module__.partition(".")[0]
-    known = package in ("gymnasium", "stable_baselines3")
+    known = reading.package_of(type(layer)) in ("gymnasium", "stable_baselines3")
     return _LOGS.get(type(layer).__name__, ()) if known else ()
 
 

@@ -387,6 +387,7 @@ _PATHS = (("LayeredEnv.env", "env"), ("LayeredEnv.", "its "), ("_Tape.", "its ")
 
 
 def _package(cls: type) -> str:
+    # Some classes in C do not know their module.
     return reading.name_of(cls).partition(":")[0].partition(".")[0]
 
 
@@ -405,7 +406,7 @@ def _stamp(env: Any, strategy: Strategy) -> str:
     }
     made_with = getattr(env.spec, "kwargs", {})
     told = zlib.crc32(attributes.encode(_Constants(constants, repr(made_with))))
-    package = type(env.unwrapped).__module__.partition(".")[0]
+    package = reading.package_of(type(env.unwrapped))
     version = getattr(sys.modules.get(package), "__version__", "?")
     return (
         f"gym/1 {env} strategy={strategy.name} constants={told:08x} "

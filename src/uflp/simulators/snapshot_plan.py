@@ -108,7 +108,7 @@ class Plan:
             for one in tracked
             for name, form in one.kept.items()
         ]
-        self._packages = {package_of(type(item)) for item in self._objects}
+        self._packages = {reading.package_of(type(item)) for item in self._objects}
         self.checksum = zlib.crc32(repr(more).encode(), checksum_of(tracked))
         self._bound = False
         self._bind()
@@ -408,8 +408,3 @@ def _owner(array: np.ndarray) -> Any:
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
     return owner
-
-
-def package_of(definition: Any) -> str:
-    """Return the name of the package that defines a class or a function."""
-    return definition.__module__.partition(".")[0]

@@ -35,7 +35,6 @@ from uflp.simulators.snapshot_plan import (
     frozen,
     is_lone_array,
     is_pcg64,
-    package_of,
 )
 
 KNOWN = frozenset({"dm_control", "gymnasium", "gymnasium_robotics", "minigrid", "uflp"})
@@ -215,7 +214,7 @@ class _Trial:
         held = list(layers(self._layered))[1:]
         values = [value for one in tracked for value in vars(one.item).values()]
         code = [value for value in values if isinstance(value, types.FunctionType)]
-        if not {package_of(one) for one in (*map(type, held), *code)} <= KNOWN:
+        if not {reading.package_of(one) for one in (*map(type, held), *code)} <= KNOWN:
             return None
         model = data.model
         sizes = tuple(getattr(model, name) for name in _SIZES)
@@ -263,7 +262,7 @@ class _Trial:
     def _constants(self, item: Any, links: Mapping[int, Any]) -> dict[str, bytes]:
         """Return the values of attributes that may be constant, as bytes."""
         # What was seen is not up to date while only a part of the layers is played.
-        known = package_of(type(item)) in KNOWN and not isinstance(item, LayeredEnv)
+        known = reading.package_of(type(item)) in KNOWN and not isinstance(item, LayeredEnv)
         # Logs of episodes change only when one ends, which a few steps may not show.
         changing = {*self._skip, *logs_of(item)}
         found = {}
@@ -329,7 +328,7 @@ def _known_part(layered: LayeredEnv) -> Any:
     known = None
     for layer in reversed(list(layers(layered))[1:]):
         module = type(layer).__module__
-        if package_of(type(layer)) not in KNOWN or module.startswith(
+        if reading.package_of(type(layer)) not in KNOWN or module.startswith(
             "gymnasium.wrappers.rendering"
         ):
             break
