@@ -221,3 +221,7 @@ def test_hubers_loss_holds_for_every_member():
     # Errors near 100: their square, and their size less one half.
     assert losses[0] == pytest.approx(100**2, rel=0.1)
     assert losses[1] == pytest.approx(99.5, rel=0.05)
+
+
+def test_defaults_are_those_of_the_paper():
+    assert BootDDQN() == BootDDQN(members=20, prior_scale=40.0)

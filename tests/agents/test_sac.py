@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from uflp.agents.sac import SAC, policy_loss, soft_target, squashed, step_noise, temperature_loss
+from uflp.agents.sac import (
+    SAC,
+    encoder,
+    policy_loss,
+    soft_target,
+    squashed,
+    step_noise,
+    temperature_loss,
+)
 from uflp.spaces import RealActions
 from uflp.types import Batch, UsageError
 
@@ -192,3 +200,16 @@ def test_images_are_refused() -> None:
     images = gymnasium.spaces.Box(0, 255, (3, 64, 64), np.uint8)
     with pytest.raises(UsageError, match="sac learns from vectors"):
         SAC().make(images, ACTIONS)
+
+
+def test_the_input_of_a_network_by_hand() -> None:
+    encode, width = encoder(gymnasium.spaces.Discrete(3))
+    assert width == 3
+    assert encode(np.array([2, 0])).tolist() == [[0, 0, 1], [1, 0, 0]]
+    encode, width = encoder(gymnasium.spaces.Box(0, 8, (2, 2), np.uint8))
+    assert width == 4
+    assert encode(np.array([[[0, 2], [4, 8]]], np.uint8)).tolist() == [[0, 0.25, 0.5, 1]]
+    encode, _ = encoder(gymnasium.spaces.Box(0, 0, (2,), np.uint8))
+    assert encode(np.array([[0, 0]], np.uint8)).tolist() == [[0, 0]]
+    encode, _ = encoder(gymnasium.spaces.Box(-8, 8, (2,), np.float32))
+    assert encode(np.array([[3, -2]], np.float32)).tolist() == [[3, -2]]

@@ -5,17 +5,21 @@ from __future__ import annotations
 import gc
 import tracemalloc
 from collections import deque
+from typing import Any
 from unittest import mock
 
+import gymnasium
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from probes import Corridor
 
 from uflp.planning import history as module
-from uflp.planning.history import History
+from uflp.planning.history import History, history_of
 from uflp.state import StateError
 from uflp.types import Snapshot, UsageError
+from uflp.uncertainty.covariance import Covariance
 
 
 def snapshot(data: bytes, score: float = 0.0) -> Snapshot:
@@ -348,3 +352,45 @@ def test_keys_that_are_not_kept_are_read_from_their_snapshots() -> None:
     for history in (saved, loaded):
         np.testing.assert_array_equal(history.keys(np.array([7, 3, 7])), [[7, 14], [3, 6], [7, 14]])
         assert kept_keys(history) == 0
+
+
+def blocks_of(state: Any, **changes: Any) -> Any:
+    """Returns a history's state with other columns in each of its blocks."""
+    blocks = [
+        block._replace(columns={**block.columns, **changes})
+        for block in state["rows"].blocks(state["rows"].first)
+    ]
+    return {**state, "rows": state["rows"]._replace(blocks=lambda first: iter(blocks))}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"scores": np.zeros(2)},
+        {"sizes": np.array([4, 4])},
+        {"keys": np.zeros(4, np.int64)},
+        # They add up to 12 bytes, in the 64 bits that there are.
+        {"sizes": np.array([2**62, 2**62, 2**63 + 12], np.uint64)},
+        {"sizes": np.array([-4, 8, 8])},
+    ],
+)
+def test_a_state_with_parts_that_do_not_fit_is_refused(changes: dict[str, Any]) -> None:
+    state = filled(3, width=4).state()
+    filled(0, width=4).load(state)
+    with pytest.raises(StateError):
+        filled(0, width=4).load(blocks_of(state, **changes))
+
+
+def test_a_history_is_made_for_what_its_uncertainty_calls_a_key() -> None:
+    space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+    vectors = Covariance(feature_size=4).make(space, 2, seed=0)
+    history = history_of(Corridor(length=5).make(0), vectors, entries=9)
+    history.add(Snapshot("corridor/1", bytes(12), 0.0), np.array([0.5, -0.25], np.float32))
+    assert history.keys(np.array([0])).tolist() == [[0.5, -0.25]]
+
+
+def test_a_history_of_a_simulator_keeps_to_its_bytes() -> None:
+    history = history_of(Corridor(length=5).make(0), None, entries=9, nbytes=40)
+    for _ in range(9):
+        history.add(Snapshot("corridor/1", bytes(12), 0.0), 0)
+    assert len(history) == 3

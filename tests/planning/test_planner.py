@@ -394,3 +394,68 @@ def test_a_planner_goes_on_from_its_state_in_mid_rollout(
         told.append(one.rule.told)
     assert told[0] == told[1]
     assert told[0][-1][0] == "ended"
+
+
+@pytest.mark.parametrize("restarted", [None, False, True])
+@pytest.mark.parametrize("steps", [0, 1, 2, 3])
+def test_a_rollout_that_version_0_1_0_saved_is_taken(restarted: bool | None, steps: int) -> None:
+    """It kept no entries: they are the last of the history, one for each second query and s0."""
+    options: dict[str, Any] = {"rollout_limit": 8, "restart_limit": 5}
+    one = planner(schedule=EveryKth(2), **options)
+    walk(one, 4)
+    one.began(Start(0, 1, snapshot()) if restarted else Start(), 0, None, snapshot)
+    for place in range(steps):
+        one.visited(0)
+        one.reached(Transition(place, 0, 0.0, place + 1, False, False), snapshot, final=False)
+    state = one.state()
+    expected = state.pop("planner")
+    rollout = {"length": steps, "over": False}
+    rollout |= {} if restarted is None else {"restarted": restarted}
+    other = planner(schedule=EveryKth(2), **options)
+    other.load({**state, "rollout": rollout, "tally": {"failures": 1}})
+    taken = other.state()["planner"]
+    assert taken["entries"].tolist() == expected["entries"].tolist()
+    del taken["entries"], expected["entries"]
+    assert taken == {**expected, "failures": 1}
+
+
+def test_of_a_rollout_that_version_0_1_0_ended_nothing_is_taken() -> None:
+    one, other = planner(), planner()
+    walk(one, 3)
+    state = one.state()
+    del state["planner"]
+    old = {"rollout": {"length": 3, "over": True}, "tally": {"failures": 0}}
+    other.load({**state, **old})
+    assert other.state()["planner"]["entries"].tolist() == []
+    assert other.state()["planner"]["unvisited"] is None
+
+
+def test_online_access_goes_on_from_version_0_1_0() -> None:
+    online = planner(history=None, rollout_limit=4)
+    online.rule = None
+    online.load({"rollout": {"length": 3, "over": False}, "tally": {"failures": 0}})
+    assert online.length == 3
+    assert online.state()["planner"]["limit"] == 4
+
+
+def test_a_schedule_that_keeps_nothing_is_not_saved() -> None:
+    assert "schedule" not in planner(schedule=EveryKth(3)).state()
+    assert "schedule" in planner(schedule=ByNovelty()).state()
+
+
+def test_the_intrinsic_reward_of_a_real_valued_action_is_of_that_action() -> None:
+    class Distance(Sums):
+        """u(s, a) = |a|."""
+
+        knows_actions = True
+
+        def score(self, keys: Any, predict: Any, actions: Any = None) -> np.ndarray:
+            return np.abs(actions).sum(axis=-1)
+
+        def observe(self, key: Any, action: Any) -> None:
+            pass
+
+    uncertainty: Any = Distance()
+    one = planner(uncertainty=uncertainty, intrinsic_scale=2.0, predict=no_predict)
+    one.began(Start(), 4, None, snapshot)
+    assert one.visited(np.array([0.5, -1.0], np.float32)) == 3.0

@@ -9,12 +9,19 @@ import numpy as np
 import pytest
 from probes import Corridor, CorridorSimulator, no_predict
 
-from uflp.planning import Actor, EveryKth, LocalPlanner, Rollout, Rule, Start
+from uflp.planning import Actor, EveryKth, LocalPlanner, PolicyActor, Rollout, Rule, Start
 from uflp.planning.history import History
 from uflp.planning.rules.uncertainty import UncertaintyFirst
 from uflp.randomness import Randomness
+from uflp.spaces import RealActions
 from uflp.types import Transition
 from uflp.uncertainty.counts import Counts
+
+REAL = RealActions((1,), (-2.0,), (2.0,))
+
+
+def no_values(observation: Any, query: int) -> np.ndarray:
+    raise AssertionError("the policy was not to be asked")
 
 
 class Collection:
@@ -263,3 +270,45 @@ def test_a_rollout_that_was_saved_before_a0_takes_it(kept: dict[str, Any]) -> No
     after.rollout.load({**state, **kept})
     actions = [after.rollout.step() for _ in range(2)]
     assert [step.action for step in actions if step is not None] == [0, 1]
+
+
+def test_a_random_action_that_repeats_is_the_first_of_its_rollout() -> None:
+    acting = {"epsilon": 1.0, "repeat_probability": 1.0}
+    collection = Collection(Corridor(length=9, actions=4), acting=acting, rollout_limit=20)
+    rollouts = [{step.action for step in collection.collect()} for _ in range(30)]
+    assert all(len(actions) == 1 for actions in rollouts)
+    assert set.union(*rollouts) == {0, 1, 2, 3}
+
+
+def test_a_uniform_action_that_repeats_is_the_first_of_its_rollout() -> None:
+    def drawn(repeat_probability: float) -> list[np.ndarray]:
+        actor = PolicyActor(
+            no_values,
+            no_predict,
+            None,
+            Randomness(0),
+            actions=REAL,
+            has_learned=lambda: False,
+            repeat_probability=repeat_probability,
+        )
+        actor.begin_rollout(np.random.default_rng(0))
+        return [actor.act(0, 0, query) for query in range(20)]
+
+    assert len({action.tobytes() for action in drawn(1.0)}) == 1
+    assert len({action.tobytes() for action in drawn(0.0)}) == 20
+    assert 1 < len({action.tobytes() for action in drawn(0.7)}) < 15
+
+
+def test_a_policy_acts_without_chance_or_bonus_unless_asked() -> None:
+    """A deviation of e⁻²⁰ leaves the mean, and tanh(0.5) = 0.4621 of the way to the bound."""
+    distribution = np.array([[0.5], [-20.0]], np.float32)
+    actor = PolicyActor(
+        lambda observation, query: distribution,
+        no_predict,
+        None,
+        Randomness(0),
+        actions=REAL,
+        has_learned=lambda: True,
+    )
+    actions = [actor.act(0, 0, query) for query in range(50)]
+    np.testing.assert_allclose(actions, np.full((50, 1), 2 * 0.46211717), rtol=1e-5)

@@ -15,10 +15,15 @@ import uflp
 from uflp.experiments.resolve import resolve
 from uflp.planning import RULES, Sources, Start
 from uflp.planning.history import History
+from uflp.planning.rules.base import weighted
+from uflp.planning.rules.td_error import TDError
+from uflp.planning.rules.uncertainty import UncertaintyFirst
+from uflp.spaces import RealActions
 from uflp.training.run import Run
 from uflp.training.settings import RunSettings
-from uflp.types import Snapshot, Transition, UsageError
+from uflp.types import RunError, Snapshot, Transition, UsageError
 from uflp.uncertainty.counts import Counts
+from uflp.uncertainty.covariance import Covariance
 
 ACTIONS = 2
 
@@ -297,3 +302,42 @@ def test_a_rule_changes_where_restarts_go() -> None:
         list(run.train())
         starts[rule] = np.mean(run.simulator.called("restore"))
     assert starts["return"] > starts["uniform"]
+
+
+def test_an_exponent_of_0_draws_all_states_alike() -> None:
+    errors = iter([1.0, 9.0, 99.0])
+    made = World(TDError(priority_exponent=0.0), td_error=lambda transition: next(errors))
+    for state in range(3):
+        entry = made.add(state)
+        made.rule.left(entry, Transition(state, 0, 0.0, state, False, False))
+    assert shares(made.choices(), 3) == close_to([1 / 3] * 3)
+
+
+def test_weights_that_cannot_be_drawn_by_stop_the_run() -> None:
+    for weights in ([0.0, 0.0], [1.0, np.inf], [1.0, np.nan]):
+        with pytest.raises(RunError, match="weights of saved states add up to"):
+            weighted(np.array(weights), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("rule", ["uniform", "return"])
+def test_a_wrapper_whose_rule_needs_no_uncertainty_has_none(rule: str) -> None:
+    with uflp.LocalAccess("CartPole-v1", rule=rule, check=False) as env:
+        assert env.planner.uncertainty is None
+    with uflp.LocalAccess("CartPole-v1", rule="go-explore", check=False) as env:
+        assert env.planner.uncertainty is not None
+
+
+def test_pairs_of_real_valued_actions_need_an_uncertainty_of_pairs() -> None:
+    space, actions = gymnasium.spaces.Box(-1, 1, (2,)), RealActions((1,), (-1.0,), (1.0,))
+
+    def rule(uncertainty: Any, **changes: Any) -> UncertaintyFirst:
+        options: dict[str, Any] = {"actions": actions, "batch": 8, "kind": "pair"}
+        made = uncertainty.make(space, options["actions"], 0)
+        return UncertaintyFirst(History("probe", width=4), made, no_predict, **options | changes)
+
+    rule(Covariance(feature_size=4))
+    rule(Counts(), kind="state")
+    with pytest.raises(UsageError, match="scores states alone where actions are real-valued"):
+        rule(Counts())
+    with pytest.raises(UsageError, match="give batch a number"):
+        rule(Covariance(feature_size=4), batch=None)

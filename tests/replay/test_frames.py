@@ -10,7 +10,9 @@ import pytest
 
 from uflp.agents.base import unpack
 from uflp.replay import FrameReplay, NStep, Replay
+from uflp.replay.frames import naming_row, replay_of
 from uflp.spaces import Frames
+from uflp.state import StateError
 from uflp.types import Batch, Transition, UsageError
 
 IMAGES = Frames((4, 16, 20))
@@ -157,3 +159,48 @@ def test_rows_that_are_not_complete_go_on_from_a_state(kind: Any, stop: int) -> 
     assert len(one) == len(two) == 9
     for here, there in zip(drawn(one, 64), drawn(two, 64), strict=True):
         np.testing.assert_array_equal(here, there)
+
+
+def test_frames_that_resemble_the_dictionary_take_less_room() -> None:
+    """Frames of noise cannot be compressed, unless the dictionary has them."""
+    steps = rollouts(1, 3)
+    dictionary = b"".join(frame.tobytes() for step in steps for frame in step.observation)
+    sizes = []
+    for known in (b"", dictionary[-32_000:]):
+        replay = replay_of(IMAGES, 9, dictionary=known)
+        assert isinstance(replay, FrameReplay)
+        target = NStep(replay, 0.9, 1, None)
+        for step in steps:
+            target.add(step)
+        sizes.append(sum(stored(replay)))
+        np.testing.assert_array_equal(
+            drawn(replay, 64).observation.sum(), drawn(replay_like(steps), 64).observation.sum()
+        )
+    assert sizes[1] < 0.7 * sizes[0]
+
+
+def replay_like(steps: list[Transition]) -> Replay:
+    replay = Replay(IMAGES, 9)
+    target = NStep(replay, 0.9, 1, None)
+    for step in steps:
+        target.add(step)
+    return replay
+
+
+@pytest.mark.parametrize("column", ["observation", "next_observation"])
+@pytest.mark.parametrize("frame", [-1, 10**6])
+def test_a_row_that_names_a_frame_that_is_not_there_is_refused(column: str, frame: int) -> None:
+    replay = FrameReplay(IMAGES, 9)
+    target = NStep(replay, 0.9, 1, None)
+    for step in rollouts(1, 5):
+        target.add(step)
+    state = replay.state()
+    FrameReplay(IMAGES, 9).load(state)
+    blocks = [
+        (first, stop, {name: np.array(values) for name, values in columns.items()})
+        for first, stop, columns in state["rows"].blocks(state["rows"].first)
+    ]
+    blocks[0][2]["rows"].view(naming_row(IMAGES.shape[0], 0))[column][2] = frame
+    forged = {**state, "rows": state["rows"]._replace(blocks=lambda first: iter(blocks))}
+    with pytest.raises(StateError, match="names a frame that is not there"):
+        FrameReplay(IMAGES, 9).load(forged)

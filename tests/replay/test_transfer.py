@@ -7,7 +7,7 @@ from gymnasium import spaces
 from uflp.replay import FrameReplay, Replay
 from uflp.replay.accumulators import NStep
 from uflp.replay.transfer import make_outbox, unpack
-from uflp.spaces import Frames
+from uflp.spaces import Frames, RealActions
 from uflp.types import Transition
 
 STACKS = Frames((3, 6, 5))
@@ -81,3 +81,19 @@ def test_an_outbox_keeps_what_a_checkpoint_held(space):
     kept = outbox.keep(space.sample(), None)
     name = outbox.name(kept)
     np.testing.assert_array_equal(outbox.name(outbox.named(name)), name)
+    assert name.shape == (space.shape or ())
+
+
+def test_real_valued_actions_travel_whole():
+    space, actions = spaces.Box(-1, 1, (2,)), RealActions((3,), (-1.0,) * 3, (1.0,) * 3)
+    here, there = (Replay(space, 5, actions=actions) for _ in range(2))
+    outbox = make_outbox(space, 0, b"", actions)
+    for replay in (here, outbox):
+        target = NStep(replay, 0.9, 1, None)
+        for number in range(4):
+            seen = np.full(2, number / 8, np.float32)
+            action = np.array([number, -number, 0.5], np.float32) / 4
+            target.add(Transition(seen, action, 1.0, seen + 0.1, number == 3, False))
+    unpack(outbox.pack(), there)
+    uniforms = np.random.default_rng(1).random(20)
+    np.testing.assert_array_equal(here.sample(uniforms), there.sample(uniforms))

@@ -7,7 +7,7 @@ import pytest
 from gymnasium import spaces
 
 from uflp.types import UsageError
-from uflp.uncertainty.counts import Counts
+from uflp.uncertainty.counts import CellCounts, Counts
 
 
 def test_few_numbers_are_cut_into_intervals_within_their_bounds() -> None:
@@ -79,3 +79,23 @@ def test_counts_have_no_bound_and_come_back_from_their_state() -> None:
     for place in (0.5, 0.99):
         assert again.key_of(np.array([place])) == counts.key_of(np.array([place]))
     assert np.array_equal(again.visits, counts.visits)
+
+
+def test_cells_are_known_elsewhere_by_their_names() -> None:
+    space = spaces.Box(-1, 1, (2,), np.float32)
+    here, there = (Counts(bins=4).make(space, 1, seed=0) for _ in range(2))
+    assert isinstance(here, CellCounts) and isinstance(there, CellCounts)
+    corners = np.array([[-0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]], np.float32)
+    keys = [here.key_of(corner) for corner in corners]
+    assert there.key_of(corners[2]) == 0
+    numbers = there.numbers(here.names(keys))
+    assert numbers.tolist() == [there.key_of(corner) for corner in corners] == [1, 2, 0]
+    assert here.names([keys[1]]).tolist() == there.names([1 + 1]).tolist()
+    assert there.numbers(here.names([])).tolist() == []
+
+
+def test_the_first_number_of_an_observation_may_be_counted_by() -> None:
+    space = spaces.Box(-1, 1, (2,), np.float32)
+    counts = Counts(cells=(0,), bins=4).make(space, 1, seed=0)
+    keys = [counts.key_of(np.array(seen, np.float32)) for seen in ([-0.9, 0.9], [-0.9, -0.9])]
+    assert keys[0] == keys[1] != counts.key_of(np.array([0.9, 0.9], np.float32))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from probes import no_predict
 from threadpoolctl import threadpool_limits
 
-from uflp.spaces import Frames
+from uflp.spaces import Frames, RealActions
 from uflp.types import UsageError
 from uflp.uncertainty import UNCERTAINTIES
 from uflp.uncertainty.counts import Counts
@@ -332,3 +332,40 @@ def test_a_name_that_is_none_is_told_with_those_that_are() -> None:
     with pytest.raises(UsageError, match=r"\buncertainty\b.*'nothing'") as refused:
         UNCERTAINTIES["nothing"]
     assert all(name in str(refused.value) for name in UNCERTAINTIES)
+
+
+def test_states_are_judged_by_their_probes_where_actions_are_real_valued() -> None:
+    """Of the actions that stand for all, the one that members differ about most."""
+    actions = RealActions((1,), (-1.0,), (1.0,))
+    disagreement = EnsembleStd().make(VECTORS, actions, seed=0)
+    keys = np.zeros((3, 4), np.float32)
+    asked = []
+
+    def predict(observations: np.ndarray, tried: np.ndarray | None = None) -> np.ndarray:
+        assert observations is keys and tried is not None
+        asked.append(tried)
+        return np.stack([tried[..., 0], 3 * tried[..., 0]])  # the deviation is |a|
+
+    scores = disagreement.score_states(keys, predict)
+    assert asked[0].shape[0] == 3 and asked[0].shape[1] > 1
+    np.testing.assert_allclose(scores, np.abs(asked[0][..., 0]).max(axis=1), rtol=1e-5)
+
+
+def test_defaults_are_those_of_the_paper() -> None:
+    assert RND() == RND(rnd_width=1024, rnd_learning_rate=1e-4, rnd_batch=128, rnd_period=4)
+    assert Counts() == Counts(regularization=0.01)
+
+
+def test_uncertainties_say_which_actions_they_can_judge() -> None:
+    real = RealActions((1,), (-1.0,), (1.0,))
+    for name, judges_pairs in {
+        "counts": False,
+        "covariance": True,
+        "ensemble-std": True,
+        "rnd": False,
+    }.items():
+        settings = UNCERTAINTIES[name]
+        assert set(settings.action_kinds) == {"numbered", "real"}
+        assert bool(settings().make(VECTORS, real, 0).knows_actions) is judges_pairs
+        numbered = settings().make(VECTORS, 3, 0)
+        assert bool(numbered.knows_actions) is (name != "rnd")
