@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,6 +65,14 @@ class Transition(NamedTuple):
     truncated: bool
     intrinsic: float = 0.0
     next_mask: Any = None
+
+
+def error_text(error: BaseException | None, show: Callable[[Any], str] = repr) -> str:
+    """Return the text of an error of anybody's code, whose own text may fail, too."""
+    try:
+        return show(error)
+    except (Exception, SystemExit):
+        return f"{type(error).__name__} (without a text: that of the error fails)"
 
 
 def at_least_1(name: str, value: int, most: int) -> None:

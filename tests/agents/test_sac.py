@@ -209,7 +209,14 @@ def test_the_input_of_a_network_by_hand() -> None:
     encode, width = encoder(gymnasium.spaces.Box(0, 8, (2, 2), np.uint8))
     assert width == 4
     assert encode(np.array([[[0, 2], [4, 8]]], np.uint8)).tolist() == [[0, 0.25, 0.5, 1]]
+    encode, _ = encoder(gymnasium.spaces.Box(0, 1, (2,), np.uint8))
+    assert encode(np.array([[0, 1]], np.uint8)).tolist() == [[0, 1]]
     encode, _ = encoder(gymnasium.spaces.Box(0, 0, (2,), np.uint8))
     assert encode(np.array([[0, 0]], np.uint8)).tolist() == [[0, 0]]
     encode, _ = encoder(gymnasium.spaces.Box(-8, 8, (2,), np.float32))
     assert encode(np.array([[3, -2]], np.float32)).tolist() == [[3, -2]]
+
+
+def test_defaults_are_those_of_stable_baselines3() -> None:
+    stated = {"hidden": (256, 256), "learning_rate": 3e-4, "adam_epsilon": 1e-8, "tau": 0.005}
+    assert SAC() == SAC(**stated, members=2, temperature=None, target_entropy=None)

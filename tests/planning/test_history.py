@@ -394,3 +394,23 @@ def test_a_history_of_a_simulator_keeps_to_its_bytes() -> None:
     for _ in range(9):
         history.add(Snapshot("corridor/1", bytes(12), 0.0), 0)
     assert len(history) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "sizes"),
+    [
+        # The fifth begins at the ring's beginning, just where the second begins to be in the way.
+        ({"nbytes": 10}, [6, 4, 3, 3, 5]),
+        *(({"entries": 8}, [1] * before + [5000, 1, 1]) for before in range(1, 12)),
+    ],
+)
+def test_no_entry_is_written_over_while_it_is_there(
+    options: dict[str, int], sizes: list[int]
+) -> None:
+    history = History("probe", **options)
+    written = [bytes([number + 1]) * size for number, size in enumerate(sizes)]
+    for data in written:
+        history.add(snapshot(data), 0)
+        found = [history.fetch(entry) for entry in history.live()]
+        expected = [written[entry] for entry in history.live()]
+        assert [one.data for one in found if one is not None] == expected

@@ -257,3 +257,11 @@ def test_actors_go_on_from_each_others_entries_by_hand() -> None:
         one.stepped(b"e", 4.0, actor=0)
         assert one.best_actions() == b"abce"
         assert one.knows(1) and not one.knows(2)
+
+
+def test_a_lineage_of_nothing_yet_can_be_saved() -> None:
+    lineage = Lineage()
+    assert lineage.best_actions() == b""
+    other = Lineage()
+    other.load(lineage.state())
+    assert (other.best_score, other.best_actions(), len(other)) == (0.0, b"", 0)

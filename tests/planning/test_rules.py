@@ -341,3 +341,10 @@ def test_pairs_of_real_valued_actions_need_an_uncertainty_of_pairs() -> None:
         rule(Counts())
     with pytest.raises(UsageError, match="give batch a number"):
         rule(Covariance(feature_size=4), batch=None)
+
+
+def test_go_explore_puts_the_first_entry_of_a_cell_into_the_archive_whatever_its_score() -> None:
+    world = World("go-explore")
+    for state, score in ((0, 0.0), (1, 9.0), (2, 0.0), (2, -1.0)):
+        world.add(state, score)
+    assert {start.entry for start in world.choices(200)} == {0, 1, 2}

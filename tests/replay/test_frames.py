@@ -195,6 +195,8 @@ def test_a_row_that_names_a_frame_that_is_not_there_is_refused(column: str, fram
     for step in rollouts(1, 5):
         target.add(step)
     state = replay.state()
+    # The files of a checkpoint are named by these.
+    assert [state[part].name for part in ("rows", "frames")] == ["replay", "frames"]
     FrameReplay(IMAGES, 9).load(state)
     blocks = [
         (first, stop, {name: np.array(values) for name, values in columns.items()})

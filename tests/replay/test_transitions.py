@@ -10,6 +10,7 @@ import pytest
 
 from uflp.agents.base import unpack
 from uflp.replay import MonteCarlo, NStep, Replay
+from uflp.replay.frames import replay_of
 from uflp.replay.transitions import drawn as places
 from uflp.state import StateError
 from uflp.types import Batch, Transition, UsageError
@@ -186,3 +187,16 @@ def test_rows_of_another_space_are_refused() -> None:
     saved.add(1, 0, 0.0, 0.9, 2)
     with pytest.raises(StateError, match="layout"):
         Replay(gymnasium.spaces.Box(-1, 1, (3,), np.float32), 10).load(saved.state())
+
+
+def test_a_replay_that_suits_a_space_begins_samples_with_its_newest_rows() -> None:
+    for space in (gymnasium.spaces.Discrete(9), gymnasium.spaces.Box(-1, 1, (2,), np.float32)):
+        made, plain = replay_of(space, 8, newest=2), Replay(space, 8, newest=2)
+        for replay in (made, plain):
+            for number in range(6):
+                seen = number if space.shape == () else np.full(2, number / 9, np.float32)
+                replay.add(seen, 0, float(number), 0.9, seen)
+        uniforms = np.zeros(4)
+        np.testing.assert_array_equal(made.sample(uniforms), plain.sample(uniforms))
+        rewards = unpack(made.sample(uniforms), made.row).reward
+        assert np.asarray(rewards).tolist() == [5.0, 4.0, 0.0, 0.0]

@@ -18,9 +18,10 @@ import uflp
 from uflp.planning import SimulatorFailedError
 from uflp.runs.train import train
 from uflp.simulators.base import Simulator
+from uflp.simulators.contract import check
 from uflp.simulators.guard import guard, unsound
 from uflp.training.run import Run
-from uflp.types import UsageError
+from uflp.types import UsageError, error_text
 
 
 class Walk(Simulator):
@@ -50,6 +51,20 @@ class Walk(Simulator):
     def _restore(self, data: bytes, *, exact: bool) -> Any:
         self.place = data[0]
         return self.seen(), {}
+
+
+class WordlessError(Exception):
+    """An error whose own text fails."""
+
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+    __repr__ = __str__
+
+
+class Wordless(Walk):
+    def _step(self, action: Any) -> Any:
+        raise WordlessError
 
 
 class WithoutStamp(Walk):
@@ -329,3 +344,23 @@ def test_other_threads_have_no_timers() -> None:
 def test_a_timeout_is_a_time(seconds: float) -> None:
     with pytest.raises(UsageError, match="call_timeout must be a number"):
         uflp.train("deep-sea", size=3, queries=20, call_timeout=seconds)
+
+
+def test_an_error_whose_own_text_fails_is_told_by_its_name() -> None:
+    assert error_text(ValueError("text")) == "ValueError('text')"
+    assert error_text(ValueError("text"), str) == "text"
+    with pytest.raises(UsageError, match=r"raised WordlessError \(without a text"):
+        uflp.train(Wordless, queries=10)
+    fails: list[Any] = []
+
+    class Later(Walk):
+        def _step(self, action: Any) -> Any:
+            fails.append(action)
+            if len(fails) > 100:
+                raise WordlessError
+            return super()._step(action)
+
+    with pytest.raises(SimulatorFailedError, match=r"with WordlessError \(without a text"):
+        uflp.train(Later, queries=500)
+    findings = " ".join(str(finding) for finding in check(Wordless))
+    assert "WordlessError (without a text" in findings

@@ -16,7 +16,7 @@ from uflp.planning.rules.base import Start
 from uflp.randomness import Randomness
 from uflp.simulators.base import Simulator
 from uflp.state import State, StateError, flag, number, real
-from uflp.types import Action, RunError, Snapshot, Transition
+from uflp.types import Action, RunError, Snapshot, Transition, error_text
 
 T = TypeVar("T")
 
@@ -206,7 +206,7 @@ class Rollout:
         if self._planner.failures > PATIENCE:
             raise SimulatorFailedError(
                 f"the simulator failed in {self._planner.failures} rollouts in a row, last at "
-                f"query {self.queries} with {failure.__cause__!r}"
+                f"query {self.queries} with {error_text(failure.__cause__)}"
             ) from failure.__cause__
 
     def _forget(self) -> None:

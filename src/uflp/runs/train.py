@@ -23,7 +23,7 @@ from uflp.training.metrics import Row
 from uflp.training.run import Run
 from uflp.training.settings import RunSettings
 from uflp.trust import names_of_run, remember
-from uflp.types import RunError, UsageError
+from uflp.types import RunError, UsageError, error_text
 
 Callback = Callable[[Row], Any]
 """Called with each row of metrics; a true answer ends the run."""
@@ -174,7 +174,7 @@ def _going_on(run: RunProtocol, pause: Callable[[], None]) -> Iterator[Row]:
     except Exception as error:
         raise RunError(
             f"the run cannot go on from its checkpoint: at query {run.queries}, it failed with "
-            f"{error!r}"
+            f"{error_text(error)}"
         ) from error
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from uflp import spaces
 from uflp.simulators.base import Simulator
-from uflp.types import UsageError
+from uflp.types import UsageError, error_text
 
 _FAILURES = frozenset({"CancelledError", "GeneratorExit", "PanicException"})
 """Names of errors that are no `Exception`, and yet failures of a simulator: a call of `asyncio` was
@@ -53,7 +53,7 @@ def guard(simulator: Simulator, timeout: float | None = None) -> Simulator:
                 raise
             except BaseException as error:
                 if type(error).__name__ in _FAILURES:
-                    raise UnsoundError(f"a call raised {error!r}") from error
+                    raise UnsoundError(f"a call raised {error_text(error)}") from error
                 raise
             if type(result) is not tuple or len(result) != length:
                 raise UnsoundError(_tuple_problem(result, length))
@@ -165,7 +165,7 @@ def unsound(settings: Any, *, seed: int = 0, restores: bool = True) -> str:
         except UsageError:
             raise
         except _FirstCallError as error:
-            wrong = f"{error}, raised {error.__cause__!r}"
+            wrong = f"{error}, raised {error_text(error.__cause__)}"
         except (Exception, SystemExit):
             return ""
     return wrong

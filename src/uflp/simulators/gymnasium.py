@@ -22,7 +22,7 @@ from uflp.simulators.strategies import STRATEGIES, Copy, Replay, Strategy
 from uflp.simulators.time_limits import TimeLimits, check_time_limit
 from uflp.state import State, whole_numbers
 from uflp.trust import permit
-from uflp.types import UsageError
+from uflp.types import UsageError, error_text
 
 
 @dataclass(frozen=True)
@@ -444,4 +444,4 @@ def _require_json(name: str, value: Any) -> None:
 
 
 def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()).rstrip(".")
+    return " ".join(error_text(error, str).split()).rstrip(".")

@@ -31,6 +31,7 @@ from uflp.simulators.env_layers import (
 from uflp.simulators.mujoco import MjDataCodec, UnplannedError
 from uflp.simulators.snapshot_plan import MARK, Plan
 from uflp.simulators.snapshot_trial import make_plan
+from uflp.types import error_text
 
 
 class Strategy(ABC):
@@ -215,7 +216,9 @@ class Copy(Strategy):
         try:
             copied = copy.deepcopy(contents, memo)
         except Exception as error:  # copying runs anybody's code
-            raise SnapshotError(f"{self.layered.env} cannot be copied: {error}") from error
+            raise SnapshotError(
+                f"{self.layered.env} cannot be copied: {error_text(error, str)}"
+            ) from error
         return _Copied(copied, marks, generator_states(self.layered))
 
     def restore(self, data: _Copied, *, exact: bool) -> None:

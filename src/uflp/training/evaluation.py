@@ -17,7 +17,7 @@ from uflp.simulators.base import Simulator
 from uflp.spaces import Actions, RealActions
 from uflp.training.counters import require_finite
 from uflp.training.settings import EvaluationSettings
-from uflp.types import Action
+from uflp.types import Action, error_text
 from uflp.uncertainty.base import Predict
 
 Watch = Callable[[Any], None]
@@ -117,7 +117,7 @@ def evaluate(
             if failures > PATIENCE:
                 raise FailedEvaluationError(
                     f"the simulator failed in {failures} episodes of an evaluation in a row, last "
-                    f"with {failure.__cause__!r}"
+                    f"with {error_text(failure.__cause__)}"
                 ) from failure.__cause__
     return Evaluation(float(np.mean(returns)), float(np.std(returns)), episodes)
 
