@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import gymnasium
@@ -72,6 +75,47 @@ def test_snapshots_stay_small_after_an_episode_was_logged() -> None:
     simulator = begun(GymnasiumSimulator(env), 200)
     assert env.episode_count == 1
     assert len(begun(simulator).save().data) < 250
+
+
+class Painted(PendulumEnv):
+    """A pendulum that is drawn without a window."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.render_mode = "rgb_array"
+
+    def render(self) -> Any:
+        return np.zeros((4, 4, 3), np.uint8)
+
+
+@pytest.mark.parametrize("randomness", ["fresh", "exact"])
+def test_a_restore_does_not_change_where_films_are_written_or_what_they_show(
+    randomness: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a forged snapshot could have a film written anywhere."""
+
+    def ended(recorder: Any) -> None:
+        recorder.recording, recorder.recorded_frames = False, []
+
+    # Films are begun here, and never written: MoviePy need not be there.
+    monkeypatch.setitem(sys.modules, "moviepy", ModuleType("moviepy"))
+    monkeypatch.setattr(gymnasium.wrappers.RecordVideo, "stop_recording", ended)
+
+    def filmed(folder: str) -> tuple[GymnasiumSimulator, Any]:
+        bare = Painted()
+        options: Any = {"episode_trigger": lambda episode: True, "disable_logger": True}
+        env = gymnasium.wrappers.RecordVideo(bare, str(tmp_path / folder), **options)
+        return begun(GymnasiumSimulator(env), 3), env
+
+    one, _ = filmed("one")
+    snapshot = one.save()
+    other, env = filmed("other")
+    for _ in range(2):
+        other.step(np.zeros(1, np.float32))
+    frames = len(env.recorded_frames)
+    other.restore(snapshot, randomness=randomness)
+    assert env.video_folder == str(tmp_path / "other")
+    assert (env.recording, len(env.recorded_frames)) == (True, frames)
 
 
 def test_what_changes_later_is_noticed() -> None:

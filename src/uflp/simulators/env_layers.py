@@ -102,20 +102,43 @@ _LOGS = {
 }
 """Attributes of Gymnasium's and Stable-Baselines3's wrappers that are logs of all episodes."""
 
+_RECORDERS = {
+    "RecordVideo": (
+        "_video_name",
+        "episode_id",
+        "name_prefix",
+        "recorded_frames",
+        "recording",
+        "render_history",
+        "step_id",
+        "video_folder",
+        "video_length",
+    ),
+}
+"""Attributes of wrappers that write files: what is written, and where to."""
 
-def logs_of(layer: Any) -> tuple[str, ...]:
-    """Return the names of attributes of a known wrapper that do not go back with a state."""
+
+def logs_of(layer: Any, *, exact: bool = False) -> tuple[str, ...]:
+    """Return the names of attributes of a known wrapper that do not go back with a state.
+
+    Args:
+        layer: the wrapper.
+        exact: whether the future is to be the same, too: then logs go back, and films do not.
+    """
     known = reading.package_of(type(layer)) in ("gymnasium", "stable_baselines3")
-    return _LOGS.get(type(layer).__name__, ()) if known else ()
+    if not known:
+        return ()
+    name = type(layer).__name__
+    return _RECORDERS.get(name, ()) + (() if exact else _LOGS.get(name, ()))
 
 
 @contextlib.contextmanager
-def logs_kept(layered: LayeredEnv) -> Iterator[None]:
+def logs_kept(layered: LayeredEnv, *, exact: bool) -> Iterator[None]:
     """Let logs of episodes be afterwards what they are now, though a state is restored."""
     before = [
         (vars(layer), {name: copy.copy(vars(layer)[name]) for name in names})
         for layer in layers(layered)
-        if (names := [name for name in logs_of(layer) if name in vars(layer)])
+        if (names := [name for name in logs_of(layer, exact=exact) if name in vars(layer)])
     ]
     yield
     for held, logs in before:

@@ -313,12 +313,10 @@ class GymnasiumSimulator(Simulator):
         return self.strategy.save()
 
     def _restore(self, data: Any, *, exact: bool) -> tuple[Any, dict[str, Any]]:
-        if exact:
-            self.strategy.restore(data, exact=True)
-        else:
+        if not exact:
             self._time_limits.restoring(data)
-            with logs_kept(self._layered):
-                self.strategy.restore(data, exact=False)
+        with logs_kept(self._layered, exact=exact):
+            self.strategy.restore(data, exact=exact)
         self._time_limits.restored(fresh=not exact)
         return self._layered.shown()
 
