@@ -4,7 +4,8 @@ The changes are those of mutmut's operators, in planning, agents, uncertainty an
 are annotations, decorators, docstrings and what is raised, so that no message is judged; a
 comment cannot leave anything out. `SIZE` of them are drawn with `SEED`, and run in the order of
 the draw, so that the first hundred are a sample too. Each runs against the tests of its room that
-reach the changed line, the quickest first, until one fails.
+reach the changed line until one fails: first those of a file that is named after the changed one,
+and the quickest first among these and among the others.
 
 Run as `make mutants`, or `python -m benchmarks.mutants [--survivors] [--first K] [--quick S]`; it
 goes on where an interrupted one stopped. With `--quick S`, each has S seconds of tests, which
@@ -30,7 +31,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
@@ -131,8 +132,9 @@ def main() -> None:
         tests = reached[mutant.room]["seconds"] if everything else lines
         tests = set(tests) - set(reached[mutant.room]["failing"])
         files = _files(mutant.room) if everything else {test.split("::")[0] for test in tests}
-        tests = within(options.quick, tests, reached[mutant.room]["seconds"])
-        done[mutant.number] = run(mutant, text, files, tests, reached[mutant.room]["seconds"])
+        seconds = reached[mutant.room]["seconds"]
+        tests = within(options.quick, in_order(tests, mutant, seconds), seconds)
+        done[mutant.number] = run(mutant, text, files, tests, seconds)
         write(options.out, done.values())
         print(*asdict(done[mutant.number]).values(), flush=True)
     reasons = options.out.with_name("mutants-explained.json")
@@ -279,22 +281,29 @@ def _measure(room: str, path: Path) -> int:
     return 0
 
 
-def within(limit: float, tests: set[str], seconds: dict[str, float]) -> set[str]:
-    """Return the quickest tests, as many as fit into some seconds, and at least one."""
-    quickest = sorted(tests, key=lambda test: seconds.get(test, 0.0))
-    total = itertools.accumulate(seconds.get(test, 0.0) for test in quickest)
-    return {test for test, sum_ in zip(quickest, total, strict=True) if sum_ <= limit} or set(
-        quickest[:1]
-    )
+def in_order(tests: Iterable[str], mutant: Mutant, seconds: dict[str, float]) -> list[str]:
+    """Return tests in the order in which they run: those of the changed file, the quickest."""
+    stem = Path(mutant.path).stem
+
+    def place(test: str) -> tuple[bool, float]:
+        return stem not in Path(test.split("::")[0]).stem, seconds.get(test, 0.0)
+
+    return sorted(tests, key=place)
+
+
+def within(limit: float, tests: list[str], seconds: dict[str, float]) -> list[str]:
+    """Return the first tests, as many as fit into some seconds, and at least one."""
+    total = itertools.accumulate(seconds.get(test, 0.0) for test in tests)
+    return [test for test, sum_ in zip(tests, total, strict=True) if sum_ <= limit] or tests[:1]
 
 
 # What becomes of one.
 
 
 def run(
-    mutant: Mutant, code: str, files: set[str], tests: set[str], seconds: dict[str, float]
+    mutant: Mutant, code: str, files: set[str], tests: list[str], seconds: dict[str, float]
 ) -> Mutant:
-    """Return a mutant with what became of it, run against some tests, and new ones, of files."""
+    """Return a mutant with what became of it, run against new tests of files, and then others."""
     path = TREE / mutant.path
     original = path.read_text()
     began = time.monotonic()
@@ -328,14 +337,16 @@ def _forget_compiled(path: Path) -> None:
         compiled.unlink()
 
 
-def _test(files: set[str], tests: set[str], seconds: dict[str, float], failed: Path) -> int:
-    """Run these tests and those that are new, the quickest first, until one fails."""
+def _test(files: set[str], tests: list[str], seconds: dict[str, float], failed: Path) -> int:
+    """Run tests that are new, and then these in their order, until one fails."""
     import pytest
+
+    order = {test: place for place, test in enumerate(tests)}
 
     class Select:
         def pytest_collection_modifyitems(self, items):
-            chosen = [one for one in items if one.nodeid in tests or one.nodeid not in seconds]
-            items[:] = sorted(chosen, key=lambda one: seconds.get(one.nodeid, 0))
+            chosen = [one for one in items if one.nodeid in order or one.nodeid not in seconds]
+            items[:] = sorted(chosen, key=lambda one: order.get(one.nodeid, -1))
 
         @pytest.hookimpl(wrapper=True)
         def pytest_runtest_protocol(self, item):
