@@ -10,8 +10,9 @@ and the quickest first among these and among the others.
 Run as `make mutants`, or `python -m benchmarks.mutants [--survivors] [--first K] [--quick S]`; it
 goes on where an interrupted one stopped. With `--quick S`, each has S seconds of tests, which
 finds most of what tests find. With `--survivors`, those that survived run again, against all tests
-of their room and with the tests as they are now. `results/mutants.md` is written from the CSV and
-from `results/mutants-explained.json`, which says of survivors why no test can see them.
+of their room and with the tests as they are now; but not those of which
+`results/mutants-explained.json` says why no test can see them. `results/mutants.md` is written
+from the CSV and the reasons.
 """
 
 from __future__ import annotations
@@ -122,10 +123,13 @@ def main() -> None:
         importlib.import_module(name)
     same = {one: row for row in read(options.out) for one in [_same(row)]}
     done = {one.number: same[_same(one)] for one, _ in drawn if _same(one) in same}
+    explained = options.out.with_name("mutants-explained.json")
+    reasons = json.loads(explained.read_text()) if explained.exists() else {}
     for mutant, text in drawn[: options.first]:
         before = done.get(mutant.number)
         survived = before is not None and before.outcome == "survived"
-        if not survived if options.survivors else before is not None:
+        again = survived and str(mutant.number) not in reasons
+        if not again if options.survivors else before is not None:
             continue
         lines = reached[mutant.room]["lines"].get(f"{mutant.path}:{mutant.line}")
         everything = options.survivors or lines is None
@@ -137,8 +141,7 @@ def main() -> None:
         done[mutant.number] = run(mutant, text, files, tests, seconds)
         write(options.out, done.values())
         print(*asdict(done[mutant.number]).values(), flush=True)
-    reasons = options.out.with_name("mutants-explained.json")
-    conclude(options.out, code, json.loads(reasons.read_text()) if reasons.exists() else {})
+    conclude(options.out, code, reasons)
 
 
 def _same(mutant: Mutant) -> Mutant:

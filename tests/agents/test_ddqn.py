@@ -114,3 +114,14 @@ def test_equal_keys_give_equal_learners():
 def test_bad_settings_are_refused(wrong):
     with pytest.raises(UsageError, match=next(iter(wrong))):
         DDQN(**wrong)
+
+
+def test_the_loss_is_the_one_that_was_asked_for():
+    """Errors near 100: their square, and with Huber's their size less one half."""
+    ids, zeros = np.zeros(8, np.int32), np.zeros(8, np.float32)
+    batch = Batch(ids, ids, np.full(8, 100, np.float32), zeros, ids)
+    losses = []
+    for huber in (None, 1.0):
+        agent = DDQN(hidden=(4,), huber=huber).make(gymnasium.spaces.Discrete(4), 2)
+        losses.append(float(agent.update(agent.init(jax.random.key(0)), batch)[1]))
+    assert losses == pytest.approx([100**2, 99.5], rel=0.1)
