@@ -108,6 +108,12 @@ class Mutant:
     seconds: float = 0.0
     by: str = ""
 
+    @property
+    def change(self) -> str:
+        """The change in one line, which is another one as soon as the code has changed."""
+        before, after = (" ".join(code.split()) for code in (self.before, self.after))
+        return f"{self.path.removeprefix('src/uflp/')} {self.line}: {before} -> {after}"
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -128,7 +134,7 @@ def main() -> None:
     for mutant, text in drawn[: options.first]:
         before = done.get(mutant.number)
         survived = before is not None and before.outcome == "survived"
-        again = survived and str(mutant.number) not in reasons
+        again = survived and mutant.change not in reasons
         if not again if options.survivors else before is not None:
             continue
         lines = reached[mutant.room]["lines"].get(f"{mutant.path}:{mutant.line}")
@@ -434,7 +440,7 @@ def conclude(path: Path, code: int, explained: dict[str, str]) -> None:
     Args:
         path: of the CSV.
         code: how many changes the sample was drawn from.
-        explained: why no test can see a survivor, by its number.
+        explained: why no test can see a survivor, by its change.
     """
     from uflp.report.provenance import record
 
@@ -456,7 +462,7 @@ def page(mutants: Sequence[Mutant], code: int, explained: dict[str, str]) -> str
     listed = [
         f"| {one.number} | `{one.path.removeprefix('src/uflp/')}` {one.line} | "
         f"{_cell(one.before)} | {_cell(one.after)} | "
-        f"{explained.get(str(one.number), 'not explained')} |"
+        f"{explained.get(one.change, 'not explained')} |"
         for one in survivors
     ]
     return PAGE.format(
