@@ -17,7 +17,7 @@ from probes import Corridor
 
 from uflp.planning import history as module
 from uflp.planning.history import History, history_of
-from uflp.state import StateError
+from uflp.state import Block, StateError
 from uflp.types import Snapshot, UsageError
 from uflp.uncertainty.covariance import Covariance
 
@@ -414,3 +414,15 @@ def test_no_entry_is_written_over_while_it_is_there(
         found = [history.fetch(entry) for entry in history.live()]
         expected = [written[entry] for entry in history.live()]
         assert [one.data for one in found if one is not None] == expected
+
+
+def test_sizes_that_add_up_only_beyond_64_bits_are_refused() -> None:
+    """2,048 times 2⁵³ is 2⁶⁴, which 64 bits hold as 0: what is left looks like all of the data."""
+    state = filled(2049).state()
+    columns = [block.columns for block in state["rows"].blocks(0)]
+    whole = {name: np.concatenate([one[name] for one in columns]) for name in columns[0]}
+    whole["sizes"] = np.array([2**53] * 2048 + [len(whole["data"])])
+    assert whole["sizes"].cumsum()[-1] == len(whole["data"])
+    rows = state["rows"]._replace(blocks=lambda first: iter([Block(0, 2049, whole)]))
+    with pytest.raises(StateError):
+        filled(0).load({**state, "rows": rows})
