@@ -487,7 +487,8 @@ PAGE = """# Mutants
 and runs the tests of that room until one fails. The changes are those of mutmut's operators,
 {code:,} in all. Annotations, decorators, docstrings and what is raised are left out; no comment can
 leave anything out. {size} were drawn with seed {seed}, in random order, and {run} of them were run
-([every one](mutants.csv)).
+([every one](mutants.csv)). The first pass gives each 15 seconds of tests that reach its line. Those
+that survive it meet all tests of their room, unless it is explained below why no test can see them.
 
 | room | run | killed | of these by time | survived | killed |
 |---|---|---|---|---|---|
