@@ -61,6 +61,15 @@ def test_a_name_resolves_to_a_simulator_and_moderate_settings() -> None:
     assert resolve(f"{__name__}:Parts").simulator == UserEnv(f"{__name__}:Parts", flatten=True)
 
 
+@pytest.mark.parametrize(
+    ("name", "restart"), [("gym:Pendulum-v1", "state"), ("gym:CartPole-v1", "pair")]
+)
+def test_random_actions_restart_by_what_counts_can_tell_apart(name: str, restart: str) -> None:
+    settings = resolve(name, agent="random")
+    assert (settings.uncertainty_name, settings.planning.restart) == ("counts", restart)
+    assert uflp.train(name, agent="random", queries=300).summary["queries"] == 300
+
+
 def test_observations_with_parts_are_flattened_and_learned_from() -> None:
     result = uflp.train(f"{__name__}:Parts", learning_batch=8, **QUICK)
     assert result.summary["queries"] == 40 and result.summary["final_return"] == 5.0

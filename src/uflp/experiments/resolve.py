@@ -14,12 +14,11 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-import gymnasium
-
 from uflp.agents import LEARNERS
 from uflp.arguments import argument
 from uflp.experiments.agents import find_agent
 from uflp.experiments.presets import ANYTHING, Preset, find_preset
+from uflp.experiments.presets.anything import has_real_actions
 from uflp.experiments.presets.preset import values_of
 from uflp.planning import RULES
 from uflp.registry import unknown
@@ -201,10 +200,7 @@ def _default_agent(
         return chosen.agent
     values = {key: value for key, value in overrides.items() if key in _keys(simulator)}
     settings = _make(simulator, {**chosen.values, **named_by, **_read({"": simulator}, values)})
-    made = settings.make(0)
-    real = isinstance(made.action_space, gymnasium.spaces.Box)
-    made.close()
-    return "sac" if real else chosen.agent
+    return "sac" if has_real_actions(settings) else chosen.agent
 
 
 def _renamed(overrides: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import gymnasium
+
 from uflp.experiments.presets.preset import SMALL_RND, Case, Preset
+
+
+def has_real_actions(simulator: Any) -> bool:
+    """Return whether the actions of a simulator are real-valued, by its settings."""
+    made = simulator.make(0)
+    real = isinstance(made.action_space, gymnasium.spaces.Box)
+    made.close()
+    return real
+
+
+def _restart_by_counts(simulator: Any) -> str:
+    """Return what counts can score: states with real-valued actions are counted alone."""
+    return "state" if has_real_actions(simulator) else "pair"
+
 
 _SAC = {
     "hidden": (256, 256),
@@ -39,8 +57,8 @@ ANYTHING = Preset(
         Case({"batch": None}, uncertainties=("counts",)),
         Case({"members": 5}, agents=("boot-ddqn",)),
         Case(_SAC, agents=("sac", "sac-bonus", "sac-intrinsic")),
-        # Counts of states with real-valued actions tell no actions apart.
         Case({"restart": "state"}, ("sac", "sac-bonus", "sac-intrinsic"), ("counts",)),
+        Case({"restart": _restart_by_counts}, ("random",), ("counts",)),
     ),
 )
 """For simulators that the paper does not use: moderate values that suit none best."""
