@@ -313,6 +313,8 @@ class Bounds:
     def _score_new(self) -> None:
         """Score all items that nothing is known of, which one by one would be as many searches."""
         blocks = np.flatnonzero(self._highest == np.inf)
+        if not len(blocks):
+            return
         rows, places = np.nonzero(self._bounds[blocks] == np.inf)
         for first in range(0, len(rows), _AT_ONCE):
             some = slice(first, first + _AT_ONCE)
