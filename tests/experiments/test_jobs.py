@@ -251,7 +251,8 @@ def lethal():
 
 
 def test_a_process_that_was_killed_is_told_in_a_sentence(tmp_path):
-    job = Job(resolve(f"{__name__}:lethal", agent="random"), tmp_path / "run")
+    # Without an agent's name, or with random actions, an environment is made already here.
+    job = Job(resolve(f"{__name__}:lethal", agent="ddqn"), tmp_path / "run")
     with pytest.raises(KilledError, match=r"want of memory; .* the same command goes on"):
         list(run_jobs([job]))
 
