@@ -140,9 +140,11 @@ def logs_kept(layered: LayeredEnv, *, exact: bool) -> Iterator[None]:
         for layer in layers(layered)
         if (names := [name for name in logs_of(layer, exact=exact) if name in vars(layer)])
     ]
-    yield
-    for held, logs in before:
-        held.update(logs)
+    try:
+        yield
+    finally:
+        for held, logs in before:
+            held.update(logs)
 
 
 def set_value(held: Sequence[Any], place: Place, value: int) -> None:
