@@ -174,7 +174,7 @@ def test_frames_that_resemble_the_dictionary_take_less_room() -> None:
             target.add(step)
         sizes.append(sum(stored(replay)))
         np.testing.assert_array_equal(
-            drawn(replay, 64).observation.sum(), drawn(replay_like(steps), 64).observation.sum()
+            drawn(replay, 64).observation, drawn(replay_like(steps), 64).observation
         )
     assert sizes[1] < 0.7 * sizes[0]
 
