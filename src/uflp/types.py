@@ -75,6 +75,11 @@ def error_text(error: BaseException | None, show: Callable[[Any], str] = repr) -
         return f"{type(error).__name__} (without a text: that of the error fails)"
 
 
+def name_and_text(error: BaseException) -> str:
+    """Return the name of an error of anybody's code, and its text."""
+    return error_text(error, lambda one: f"{type(one).__name__}: {one}")
+
+
 def at_least_1(name: str, value: int, most: int) -> None:
     """Refuse a number that is not at least 1, or so large that nobody can mean it."""
     if value < 1:

@@ -24,7 +24,7 @@ from uflp.simulators.action_script import (
     step,
 )
 from uflp.simulators.base import RandomnessMode, Simulator, SnapshotError
-from uflp.types import Snapshot, error_text
+from uflp.types import Snapshot, name_and_text
 
 # Fresh restores that must not all be followed by the same noise.
 _TRIES = 5
@@ -66,9 +66,7 @@ def check(
                 for detail in holds(ActionScript(make, steps, seed, tolerance))
             ]
         except (Exception, SystemExit) as error:  # a broken simulator may fail in any way
-            findings.append(
-                Finding(promise, f"{RAISED} {type(error).__name__}: {error_text(error, str)}")
-            )
+            findings.append(Finding(promise, f"{RAISED} {name_and_text(error)}"))
     return findings
 
 

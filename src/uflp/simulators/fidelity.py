@@ -20,7 +20,7 @@ from uflp.simulators.env_layers import normalisers
 from uflp.simulators.guard import guard
 from uflp.simulators.gymnasium import GymnasiumSimulator
 from uflp.simulators.lookup import named
-from uflp.types import UsageError, error_text
+from uflp.types import UsageError, name_and_text
 
 TOLERANCE = 1e-6
 """The difference up to which numbers count as equal, relative to numbers larger than 1."""
@@ -264,9 +264,7 @@ def _first_data(simulator: Simulator, seed: int) -> Any:
     except UsageError:
         raise
     except (Exception, SystemExit) as error:  # an environment is anybody's code
-        raise UnsavableError(
-            f"{attempt} raised {type(error).__name__}: {error_text(error, str)}"
-        ) from error
+        raise UnsavableError(f"{attempt} raised {name_and_text(error)}") from error
     # Gymnasium's checkers hold more until the second step.
     with contextlib.suppress(Exception, SystemExit):
         simulator.action_space.seed(seed)
@@ -299,7 +297,7 @@ def _origin(script: ActionScript, findings: tuple[Finding, ...]) -> str:
         simulator.restore(snapshot, randomness="exact")
         after = _Lenient().read(simulator, "")
     except (Exception, SystemExit) as error:  # the simulator is broken: it may fail in any way
-        return f"going back raised {type(error).__name__}: {error_text(error, str)}"
+        return f"going back raised {name_and_text(error)}"
     for path in _differences(before, after, ""):
         return f"the first attribute that a restore leaves different is {path.removeprefix('.')}"
     return (
