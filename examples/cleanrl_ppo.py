@@ -12,7 +12,6 @@ import argparse
 import itertools
 from typing import Any
 
-import gymnasium
 import numpy as np
 import torch
 from sparse_tasks import SOLVED, door_key, goals_of_greedy_episodes
@@ -22,23 +21,27 @@ from torch.distributions import Categorical
 import uflp
 
 COPIES, STEPS, EPOCHS, MINIBATCHES = 8, 128, 4, 4
-DISCOUNT, TRACE, CLIP, ENTROPY, VALUE = 0.99, 0.95, 0.2, 0.01, 0.5
+DISCOUNT, TRACE, CLIP, VALUE = 0.98, 0.95, 0.2, 0.5
+ENTROPY, ENTROPY_ENDS = 0.03, 0.8
+"""Weight at the start, and the share of the budget after which it is zero.
+
+Actions that do nothing cost little more than a step: while the entropy is rewarded, they stay
+nearly as likely as the best one, and the most likely action may do nothing for ever."""
 LEARNING_RATE, MAX_NORM = 7e-4, 0.5
 
 
 class Agent(nn.Module):
-    """Policy and value of a vector of numbers."""
+    """Policy and value of a vector of numbers of about one."""
 
-    def __init__(self, inputs: int, actions: int, scale: np.ndarray):
+    def __init__(self, inputs: int, actions: int):
         super().__init__()
-        self.register_buffer("scale", torch.as_tensor(scale, dtype=torch.float32))
         self.policy = _network(inputs, actions, 0.01)
         self.value = _network(inputs, 1, 1.0)
 
     def forward(self, observations: Any) -> tuple[Categorical, torch.Tensor]:
         """Return the distribution of actions [B] and the values [B]."""
-        scaled = torch.as_tensor(observations, dtype=torch.float32) / self.scale
-        return Categorical(logits=self.policy(scaled)), self.value(scaled).squeeze(-1)
+        seen = torch.as_tensor(observations, dtype=torch.float32)
+        return Categorical(logits=self.policy(seen)), self.value(seen).squeeze(-1)
 
 
 def train(
@@ -72,16 +75,15 @@ def train(
         **({} if access == "local" else {"p_init": 1.0}),
     )
     space = envs.single_observation_space
-    agent = Agent(int(np.prod(space.shape)), envs.single_action_space.n, _scale(space))
+    agent = Agent(int(np.prod(space.shape)), envs.single_action_space.n)
     optimizer = torch.optim.Adam(agent.parameters(), lr=LEARNING_RATE, eps=1e-5)
     test = make()
     solved_at, goals, evaluated = None, 0, 0
     observations, _ = envs.reset(seed=seed)
     while solved_at is None and envs.queries < queries:
-        for group in optimizer.param_groups:
-            group["lr"] = LEARNING_RATE * (1 - envs.queries / queries)
+        entropy = ENTROPY * max(0.0, 1 - envs.queries / (ENTROPY_ENDS * queries))
         rollout, observations = _collect(envs, agent, observations)
-        _update(agent, optimizer, rollout, rng)
+        _update(agent, optimizer, rollout, entropy, rng)
         if envs.queries // period > evaluated or envs.queries >= queries:
             evaluated = envs.queries // period
             goals = goals_of_greedy_episodes(lambda seen: _greedy(agent, seen), test)
@@ -128,7 +130,7 @@ def _collect(envs: Any, agent: Agent, observations: Any) -> tuple[dict[str, Any]
 
 
 def _update(
-    agent: Agent, optimizer: Any, rollout: dict[str, Any], rng: np.random.Generator
+    agent: Agent, optimizer: Any, rollout: dict[str, Any], entropy: float, rng: np.random.Generator
 ) -> None:
     """Run PPO's SGD steps on one rollout."""
     size = len(rollout["action"])
@@ -141,7 +143,7 @@ def _update(
             advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
             clipped = ratio.clamp(1 - CLIP, 1 + CLIP)
             loss = -torch.minimum(ratio * advantage, clipped * advantage).mean()
-            loss = loss - ENTROPY * policy.entropy().mean()
+            loss = loss - entropy * policy.entropy().mean()
             loss = loss + VALUE * (value - batch["return"]).square().mean() / 2
             optimizer.zero_grad()
             loss.backward()
@@ -152,13 +154,6 @@ def _update(
 def _greedy(agent: Agent, observation: Any) -> int:
     with torch.no_grad():
         return int(agent(np.asarray(observation)[None])[0].logits.argmax())
-
-
-def _scale(space: gymnasium.Space[Any]) -> np.ndarray:
-    """Return what brings observations to about one."""
-    high = np.abs(np.ravel(getattr(space, "high", np.ones(1))))
-    # MiniGrid's bound is 255, its values are at most 10.
-    return np.minimum(high, 10.0)
 
 
 def _network(inputs: int, outputs: int, gain: float) -> nn.Sequential:

@@ -36,9 +36,13 @@ PPO_SETTINGS: dict[str, Any] = {
     "n_steps": 128,
     "batch_size": 256,
     "n_epochs": 4,
-    "gamma": 0.99,
-    "ent_coef": 0.01,
+    "gamma": 0.98,
 }
+ENTROPY, ENTROPY_ENDS = 0.03, 0.8
+"""PPO's weight of the entropy at the start, and the share of the budget after which it is zero.
+
+Actions that do nothing cost little more than a step: while the entropy is rewarded, they stay
+nearly as likely as the best one, and the most likely action may do nothing for ever."""
 COPIES = 8
 
 
@@ -77,6 +81,8 @@ class Watch(BaseCallback):
 
     def _on_step(self) -> bool:
         spent = self._env.queries
+        if isinstance(self.model, PPO):
+            self.model.ent_coef = ENTROPY * max(0.0, 1 - spent / (ENTROPY_ENDS * self._queries))
         if spent // self._period > self._evaluated or spent >= self._queries:
             self._evaluated = spent // self._period
             self.goals = goals_of_greedy_episodes(self._act, self._test)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
+import numpy as np
 
 from uflp.report.provenance import record
 
@@ -38,12 +39,19 @@ def mountain_car() -> gymnasium.Env[Any, Any]:
 
 
 def door_key() -> gymnasium.Env[Any, Any]:
-    """Return MiniGrid's DoorKey 8 × 8 with one fixed layout; its view is a vector."""
-    import minigrid  # noqa: F401 (registers the environments)
-    from minigrid.wrappers import ImgObsWrapper
+    """Return MiniGrid's DoorKey 8 × 8 with one fixed layout.
 
-    env = ImgObsWrapper(gymnasium.make("MiniGrid-DoorKey-8x8-v0"))
-    return gymnasium.wrappers.FlattenObservation(OneLayout(env))
+    Its view (one-hot) and the agent's direction are one vector. The mission, always the same here,
+    is left out.
+    """
+    import minigrid  # noqa: F401 (registers the environments)
+    from minigrid.wrappers import OneHotPartialObsWrapper
+
+    env = OneLayout(OneHotPartialObsWrapper(gymnasium.make("MiniGrid-DoorKey-8x8-v0")))
+    seen = gymnasium.wrappers.FilterObservation(env, ["image", "direction"])
+    return gymnasium.wrappers.DtypeObservation(
+        gymnasium.wrappers.FlattenObservation(seen), np.uint8
+    )
 
 
 class OneLayout(gymnasium.Wrapper[Any, Any, Any, Any]):

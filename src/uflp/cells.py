@@ -74,10 +74,10 @@ def _blocks(size: int) -> np.ndarray:
 CellOf = Callable[[np.ndarray], bytes]
 """Returns the name of the cell that an observation lies in."""
 
-BINS = 20
-"""Intervals that a number is cut into, unless a setting says otherwise."""
+_BINS = 20
+"""Intervals that a real number is cut into, unless a setting says otherwise."""
 
-HASH_BITS = 64
+_HASH_BITS = 64
 """Projections of a hash, likewise."""
 
 NAME_LENGTH = 8
@@ -87,25 +87,33 @@ _FEW = 8
 _UNBOUNDED = 1e6
 
 
-def make_cells(space: gymnasium.spaces.Box, bins: int, bits: int, seed: int) -> CellOf:
+def make_cells(
+    space: gymnasium.spaces.Box, bins: int | None, bits: int | None, seed: int
+) -> CellOf:
     """Return how to find an observation's cell; equal settings give equal names.
 
-    Images have the paper's cells; of a stack, the latest image decides. Up to eight numbers are
-    each cut into intervals of equal length. More would leave every observation in a cell of its
-    own, so they are hashed by the signs of random projections, which near observations have in
-    common (SimHash, Charikar 2002; for counting, Tang et al. 2017).
+    Images have the paper's cells; of a stack, the latest image decides. Vectors of whole numbers,
+    such as what a grid shows, are told apart exactly unless `bins` or `bits` is given: their bounds
+    say little of the values that occur.
+
+    Up to eight real numbers are each cut into intervals of equal length. More would leave every
+    observation in a cell of its own, so they are hashed by the signs of random projections, which
+    near observations have in common (SimHash, Charikar 2002; for counting, Tang et al. 2017).
 
     A number with bounds is scaled by them; one without is first squashed by the arc tangent, which
     tells values around 1 apart and lumps together those beyond 10.
 
     Args:
         space: of the observations.
-        bins: intervals a number.
-        bits: projections of a hash.
+        bins: intervals a number; None means 20 of real numbers.
+        bits: projections of a hash; None means 64 of real numbers.
         seed: of the projections.
     """
     if _has_images(space):
         return _cell_of_image
+    few = np.prod(space.shape) <= _FEW
+    if (bins if few else bits) is None and np.issubdtype(space.dtype, np.integer):
+        return _exactly
     low, high = space.low.astype(np.float64), space.high.astype(np.float64)
     unbounded = (low < -_UNBOUNDED) | (high > _UNBOUNDED)
     low, high = np.where(unbounded, -np.pi / 2, low), np.where(unbounded, np.pi / 2, high)
@@ -117,9 +125,9 @@ def make_cells(space: gymnasium.spaces.Box, bins: int, bits: int, seed: int) -> 
             return np.arctan(observation)
         return np.where(unbounded, np.arctan(observation), observation)
 
-    if low.size <= _FEW:
+    if few:
         # A little less, so that the upper bound itself falls into the last interval.
-        scale = (bins - 1e-6) / np.maximum(high - low, np.finfo(np.float64).tiny)
+        scale = ((bins or _BINS) - 1e-6) / np.maximum(high - low, np.finfo(np.float64).tiny)
 
         def interval(observation: np.ndarray) -> bytes:
             return _name(((observation - low) * scale).astype(np.int32).tobytes())
@@ -127,7 +135,7 @@ def make_cells(space: gymnasium.spaces.Box, bins: int, bits: int, seed: int) -> 
         return (lambda observation: interval(squashed(observation))) if any_unbounded else interval
 
     largest = np.maximum(np.maximum(np.abs(low), np.abs(high)), np.finfo(np.float64).tiny)
-    projections = np.random.default_rng(seed).normal(size=(low.size, bits))
+    projections = np.random.default_rng(seed).normal(size=(low.size, bits or _HASH_BITS))
     projections /= largest.reshape(-1, 1)
 
     def hashed(observation: np.ndarray) -> bytes:
@@ -183,7 +191,7 @@ class SeenCells:
         self.numbers: set[int] = set()
         self._cell_of: CellOf | None = None
         if isinstance(space, gymnasium.spaces.Box):
-            self._cell_of = make_cells(space, BINS, HASH_BITS, seed=0)
+            self._cell_of = make_cells(space, None, None, seed=0)
         self.counted = isinstance(space, gymnasium.spaces.Box | gymnasium.spaces.Discrete)
 
     def add(self, observation: Any) -> None:
@@ -202,6 +210,11 @@ def _has_images(space: gymnasium.spaces.Box) -> bool:
 
 def _cell_of_image(observation: np.ndarray) -> bytes:
     return cell_id(observation).to_bytes(NAME_LENGTH, "little", signed=True)
+
+
+def _exactly(observation: np.ndarray) -> bytes:
+    # Equal numbers have equal names, of whatever width they come.
+    return _name(np.asarray(observation, np.int64).tobytes())
 
 
 def _name(cell: bytes) -> bytes:

@@ -40,6 +40,27 @@ def test_many_numbers_are_hashed_and_near_ones_share_a_cell_more_often() -> None
     assert shared_near > 180 and shared_far < 100
 
 
+@pytest.mark.parametrize("length", [3, 150])
+def test_whole_numbers_are_told_apart_exactly_whatever_their_bounds(length: int) -> None:
+    # The bounds are far wider than the values, and one entry's are not.
+    high = np.full(length, 255)
+    high[-1] = 1
+    counts = Counts().make(spaces.Box(np.zeros(length, np.int64), high, dtype=np.int64), 2, 0)
+    rng = np.random.default_rng(0)
+    seen = [rng.integers(0, 2, length) for _ in range(200)]
+    assert counts.cells == 0
+    numbers = [counts.key_of(one) for one in seen]
+    assert counts.cells == len({one.tobytes() for one in seen}) == len(set(numbers))
+    assert [counts.key_of(one.astype(np.uint8)) for one in seen] == numbers
+
+
+@pytest.mark.parametrize(("length", "coarse"), [(3, {"bins": 4}), (150, {"hash_bits": 8})])
+def test_whole_numbers_are_made_coarse_when_asked(length: int, coarse: dict[str, int]) -> None:
+    counts = Counts(**coarse).make(spaces.Box(0, 255, (length,), np.uint8), 2, 0)
+    zeros, one_more = np.zeros(length, np.uint8), np.eye(1, length, dtype=np.uint8)[0]
+    assert counts.key_of(zeros + 8) == counts.key_of(zeros + 8 + one_more)
+
+
 def test_counts_of_cells_are_those_of_a_dictionary() -> None:
     counts = Counts(bins=30, regularization=0.5).make(spaces.Box(0, 1, (2,)), 3, 0)
     rng = np.random.default_rng(1)

@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 
 from uflp import spaces
-from uflp.cells import BINS, HASH_BITS, NAME_LENGTH, CellOf, cells_of_entries, make_cells
+from uflp.cells import NAME_LENGTH, CellOf, cells_of_entries, make_cells
 from uflp.spaces import Actions, RealActions
 from uflp.state import LARGEST, State, StateError, array
 from uflp.types import Action, UsageError
@@ -23,8 +23,10 @@ class Counts:
 
     Attributes:
         regularization: λ, added to every count.
-        bins: cells a dimension, for observations of up to eight numbers.
-        hash_bits: bits of the hash (SimHash) that stands for the cell of longer ones.
+        bins: cells a dimension, for observations of up to eight numbers; None means 20, and that
+            whole numbers are told apart exactly.
+        hash_bits: bits of the hash (SimHash) that stands for the cell of longer ones; None means
+            64, and that whole numbers are told apart exactly.
         cells: places of the numbers of an observation that cells are made of, such as 0,1 for x and
             y; None takes all of them.
         cell_size: width of a cell in each number; None cuts each into `bins` by its bounds.
@@ -32,8 +34,8 @@ class Counts:
 
     action_kinds: ClassVar[tuple[str, ...]] = ("numbered", "real")
     regularization: float = 0.01
-    bins: int = BINS
-    hash_bits: int = HASH_BITS
+    bins: int | None = None
+    hash_bits: int | None = None
     cells: tuple[int, ...] | None = None
     cell_size: float | None = None
 
@@ -41,8 +43,9 @@ class Counts:
         if not self.regularization > 0:
             raise UsageError(f"regularization must be positive, not {self.regularization}")
         for name in ("bins", "hash_bits"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"{name} must be at least 1, not {value}")
         if self.cells is not None and (not self.cells or min(self.cells) < 0):
             raise UsageError(f"cells needs places from 0 on, not {self.cells}")
         if self.cell_size is not None and not 0 < self.cell_size < np.inf:
@@ -70,7 +73,10 @@ class Counts:
         if self.cells is None and self.cell_size is None:
             return make_cells(space, self.bins, self.hash_bits, seed)
         return cells_of_entries(
-            space, self.cells, self.cell_size, lambda part: make_cells(part, self.bins, 64, seed)
+            space,
+            self.cells,
+            self.cell_size,
+            lambda part: make_cells(part, self.bins, self.hash_bits, seed),
         )
 
 
