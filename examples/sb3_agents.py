@@ -1,4 +1,4 @@
-"""Stable-Baselines3's DQN and PPO on any environment, online or with one line changed.
+"""Stable-Baselines3's DQN, PPO and SAC on any environment, online or with one line changed.
 
 Both sides have the same settings; see `sparse_tasks.py` for how to run them.
 """
@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
-from sparse_tasks import SOLVED, TASKS, goals_of_greedy_episodes
-from stable_baselines3 import DQN, PPO
+from sparse_tasks import LOCAL, SOLVED, TASKS, goals_of_greedy_episodes
+from stable_baselines3 import DQN, PPO, SAC
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.noise import OrnsteinUhlenbeckActionNoise
 
 import uflp
 from uflp.wrappers.sb3 import LocalAccessVecEnv
@@ -44,21 +46,42 @@ ENTROPY, ENTROPY_ENDS = 0.03, 0.8
 Actions that do nothing cost little more than a step: while the entropy is rewarded, they stay
 nearly as likely as the best one, and the most likely action may do nothing for ever."""
 COPIES = 8
+SAC_SETTINGS: dict[str, Any] = {
+    "learning_rate": 1e-3,
+    "buffer_size": 300_000,
+    "learning_starts": 20_000,
+    "batch_size": 128,
+    "tau": 0.01,
+    "gamma": 0.995,
+    "train_freq": 4,
+    "gradient_steps": 1,
+    "n_steps": 10,
+    # One that adapts pulls the policy apart while there is nothing to learn from.
+    "ent_coef": 3e-4,
+    "policy_kwargs": {"net_arch": [128, 128]},
+}
+NOISE = 0.5
+"""Deviation of the noise that is added to SAC's actions, which lasts for some steps."""
 
 
 def train_sb3(agent: str, task: str, access: str, seed: int, queries: int, period: int) -> Any:
-    """Train `sb3-dqn` on one environment, or `sb3-ppo` on eight copies that share a history."""
+    """Train `sb3-dqn` or `sb3-sac` on one environment, or `sb3-ppo` on eight with one history."""
     make: Callable[[], Any] = TASKS[task]
     torch.set_num_threads(1)  # networks this small want no more
     # Never restarting is the only difference, and queries are counted alike.
-    online: dict[str, Any] = {} if access == "local" else {"p_init": 1.0}
-    if agent == "sb3-dqn":
-        env: Any = uflp.LocalAccess(make(), **online)  # the one line
-        settings = DQN_SETTINGS | DQN_OF_TASK.get(task, {})
-        model: Any = DQN("MlpPolicy", env, seed=seed, device="cpu", **settings)
+    local: dict[str, Any] = LOCAL.get(task, {}) if access == "local" else {"p_init": 1.0}
+    common: dict[str, Any] = {"policy": "MlpPolicy", "seed": seed, "device": "cpu"}
+    if agent == "sb3-ppo":
+        env: Any = LocalAccessVecEnv(make, COPIES, processes=False, **local)
+        model: Any = PPO(env=env, **common, **PPO_SETTINGS)
     else:
-        env = LocalAccessVecEnv(make, COPIES, processes=False, **online)
-        model = PPO("MlpPolicy", env, seed=seed, device="cpu", **PPO_SETTINGS)
+        env = uflp.LocalAccess(make(), **local)  # the one line
+        if agent == "sb3-dqn":
+            model = DQN(env=env, **common, **(DQN_SETTINGS | DQN_OF_TASK.get(task, {})))
+        else:
+            zeros = np.zeros(env.action_space.shape)
+            noise = OrnsteinUhlenbeckActionNoise(zeros, NOISE + zeros)
+            model = SAC(env=env, action_noise=noise, **common, **SAC_SETTINGS)
     watch = Watch(env, make(), queries, period)
     model.learn(queries, callback=watch)
     told = env.metrics()
@@ -90,6 +113,5 @@ class Watch(BaseCallback):
                 self.solved_at = spent
         return self.solved_at is None and spent < self._queries
 
-    def _act(self, observation: Any) -> int:
-        action, _ = self.model.predict(observation, deterministic=True)
-        return int(action)
+    def _act(self, observation: Any) -> Any:
+        return self.model.predict(observation, deterministic=True)[0]

@@ -1,11 +1,11 @@
-"""Two tasks with one goal far away, agents of others on them by one line, and a table.
+"""Three tasks with one goal far away, agents of others on them by one line, and a table.
 
 `python examples/sparse_tasks.py --agents sb3-dqn --tasks mountain-car door-key` trains each agent
 on each task, with local and with online access and for seeds 0 to 4, and writes one row a run to
 `sparse-tasks.csv` (another file with `--out`); runs that are in the file already are left out.
 Solved means: the goal in at least 18 of 20 greedy episodes from a reset, under the environment's
-own limit. A run ends once it is solved, or after 200,000 queries. Needs
-`pip install 'uflp[minigrid,sb3]'`.
+own limit. A run ends once it is solved, or after its budget. Needs
+`pip install 'uflp[minigrid,robotics,sb3]'`.
 """
 
 from __future__ import annotations
@@ -62,8 +62,44 @@ class OneLayout(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self.env.reset(seed=LAYOUT, options=options)
 
 
-TASKS = {"mountain-car": mountain_car, "door-key": door_key}
-AGENTS = ("sb3-dqn", "sb3-ppo", "cleanrl-ppo")
+def point_maze() -> gymnasium.Env[Any, Any]:
+    """Return PointMaze Large, from one cell to the one furthest away; the goal ends an episode."""
+    import gymnasium_robotics
+
+    gymnasium.register_envs(gymnasium_robotics)
+    env = FixedEnds(gymnasium.make("PointMaze_Large-v3", continuing_task=False))
+    return gymnasium.wrappers.FlattenObservation(env)
+
+
+class FixedEnds(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Takes the same start and goal at each reset; noise of a fraction of a cell remains."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        """Begin an episode."""
+        ends = {"reset_cell": np.array([7, 1]), "goal_cell": np.array([7, 10])}
+        return self.env.reset(seed=seed, options={**ends, **(options or {})})
+
+
+TASKS = {"mountain-car": mountain_car, "door-key": door_key, "point-maze": point_maze}
+AGENTS = {
+    "sb3-dqn": ("mountain-car", "door-key"),
+    "sb3-ppo": ("mountain-car", "door-key"),
+    "cleanrl-ppo": ("mountain-car", "door-key"),
+    "sb3-sac": ("point-maze",),
+}
+"""Tasks that an agent's actions fit."""
+BUDGETS = {"mountain-car": 200_000, "door-key": 200_000, "point-maze": 300_000}
+LOCAL: dict[str, dict[str, Any]] = {
+    # Counted are x and y alone, the first two numbers of the goal-conditioned observation.
+    "point-maze": {
+        "cells": (0, 1),
+        "cell_size": 0.5,
+        "p_init": 0.05,
+        "restart_limit": 50,
+        "checkpoint_period": 5,
+    }
+}
+"""Settings of local access other than its defaults."""
 
 
 def goals_of_greedy_episodes(act: Callable[[Any], int], env: Any) -> int:
@@ -96,21 +132,24 @@ def train(
 def main() -> None:
     """Train what the table does not have yet, one run after the other."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--agents", choices=AGENTS, nargs="+", default=AGENTS)
+    parser.add_argument("--agents", choices=list(AGENTS), nargs="+", default=list(AGENTS))
     parser.add_argument("--tasks", choices=list(TASKS), nargs="+", default=list(TASKS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--access", choices=["local", "online"], nargs="+")
-    parser.add_argument("--queries", type=int, default=200_000)
+    parser.add_argument("--queries", type=int, help="the budget, if not the task's own")
     parser.add_argument("--out", type=Path, default=Path("sparse-tasks.csv"))
     asked = parser.parse_args()
     access = asked.access or ["local", "online"]
     for run in itertools.product(asked.agents, asked.tasks, asked.seeds, access):
         names = dict(zip(("agent", "task", "seed", "access"), run, strict=True))
+        if names["task"] not in AGENTS[names["agent"]]:
+            continue
         if any(all(row[key] == str(names[key]) for key in names) for row in _rows(asked.out)):
             continue
         started = time.perf_counter()
-        outcome = train(**names, queries=asked.queries)
-        row = {**names, "budget": asked.queries, **outcome}
+        budget = asked.queries or BUDGETS[names["task"]]
+        outcome = train(**names, queries=budget)
+        row = {**names, "budget": budget, **outcome}
         row["wall_seconds"] = round(time.perf_counter() - started)
         print(row, flush=True)
         _append(asked.out, row)

@@ -11,6 +11,7 @@ import pytest
 
 from uflp import cli
 from uflp.experiments.figures import FIGURES, SCALES
+from uflp.experiments.figures.robotics import ROBOTICS_FIGURES
 from uflp.report.figures import auc, curves, finals, fit_exponent, gather, maxima, scaling
 from uflp.report.statistics import final_score
 from uflp.runs.folder import RunFolder, summarize
@@ -264,8 +265,8 @@ FAMILIES = {
 
 @pytest.mark.parametrize("home", FAMILIES)
 def test_figures_are_made_at_smoke_scale(home, tmp_path, monkeypatch, capsys):
-    if home == "point-maze":
-        pytest.importorskip("gymnasium_robotics")
+    if home in ROBOTICS_FIGURES:
+        pytest.importorskip("gymnasium_robotics")  # One extra brings dm_control, too.
     for name in FAMILIES[home]:
         try:
             run(monkeypatch, "figure", name, "--scale", "smoke", "--out", tmp_path)
