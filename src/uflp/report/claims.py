@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from uflp.experiments.claims import CLAIMS, TABLE_CELLS
+from uflp.experiments.figures.robotics import ROBOTICS_FIGURES
 from uflp.report import blocks, exponent, formatting
 from uflp.report.formatting import markdown_table
 from uflp.report.provenance import PROVENANCE
@@ -21,10 +22,12 @@ from uflp.report.results import (
     Results,
     exponent_text,
     exponents,
+    measured,
     random_cells,
     settings_text,
     solved_text,
 )
+from uflp.report.statistics import FEWEST_FOR_TEST, permutation_test
 from uflp.report.style import label_of, title_of
 from uflp.report.verdicts import VERDICTS, Judged, JudgedCell, judge, judge_cell, name_of
 from uflp.runs.folder import read_object
@@ -250,6 +253,7 @@ def _beside(results: Results) -> list[tuple[str, str]]:
     ]
     rows += _sparse(results)
     rows += _point_maze(results)
+    rows += _sparse_figures(results)
     random = random_cells(results)
     if random:
         what = "Montezuma's Revenge, random actions, restarts from the rarest cell"
@@ -287,8 +291,9 @@ def _sparse(results: Results) -> Iterator[tuple[str, str]]:
         # A run ends once it is solved; what it was given stands in a column of its own.
         texts = solved_text([{**row, "queries": row["budget"]} for row in rows])
         what = f"{_SPARSE_AGENTS[agent]} on {_SPARSE_TASKS[task]}"
+        how = _WITH_ARGUMENTS.get(task, "without arguments")
         yield (
-            f"`LocalAccess` without arguments, with {what}, {_csv(_SPARSE)}",
+            f"`LocalAccess` {how}, with {what}, {_csv(_SPARSE)}",
             f"{texts}. Solved is the goal in 18 of 20 greedy episodes",
         )
 
@@ -313,12 +318,44 @@ def _point_maze(results: Results) -> Iterator[tuple[str, str]]:
         )
 
 
+def _sparse_figures(results: Results) -> Iterator[tuple[str, str]]:
+    """Yield the returns and finds of `sac` on tasks with a sparse reward."""
+    for figure, plan in ROBOTICS_FIGURES.items():
+        runs = results.select(figure, {})
+        sides = {
+            access: [run for run in runs if run.names["access"] == access]
+            for access in ("local", "online")
+        }
+        if figure == "point-maze" or not all(sides.values()):
+            continue
+        texts, finals = [], []
+        for access, own in sides.items():
+            finals.append(measured(own, "final_return"))
+            finds = formatting.span([int(one) for one in measured(own, "positive_rewards")])
+            returns = ", ".join(formatting.number(one) for one in finals[-1])
+            texts.append(f"{access} {returns} with {finds} rewarded queries")
+        text = f"mean of the last evaluations by seed: {'; '.join(texts)}"
+        if min(map(len, finals)) >= FEWEST_FOR_TEST:
+            p = permutation_test(*finals)
+            text += f"; permutation test, {formatting.p_value(p)}"
+        budget = formatting.span([int(run.budget) for run in runs])
+        what = plan.title.partition(":")[0]
+        yield f"`sac` on {what}, {_figure(figure)}", f"{text}; {budget} queries"
+
+
 _SPARSE_AGENTS = {
     "sb3-dqn": "Stable-Baselines3's DQN",
     "sb3-ppo": "Stable-Baselines3's PPO, 8 copies,",
     "cleanrl-ppo": "a CleanRL-style PPO, 8 copies,",
+    "sb3-sac": "Stable-Baselines3's SAC",
 }
-_SPARSE_TASKS = {"mountain-car": "MountainCar", "door-key": "one layout of DoorKey 8 × 8"}
+_SPARSE_TASKS = {
+    "mountain-car": "MountainCar",
+    "door-key": "one layout of DoorKey 8 × 8",
+    "point-maze": "PointMaze Large, the two cells that lie furthest apart",
+}
+_WITH_ARGUMENTS = {"point-maze": "with counts of x and y"}
+"""Tasks on which local access does not have its defaults."""
 
 
 def _csv(path: str) -> str:
