@@ -57,27 +57,10 @@ def train(
             finished, where the signal came too late.
         RunError: if the run cannot go on.
     """
-    if not checkpoint_seconds >= 0:
-        raise UsageError(f"checkpoint_seconds must not be negative, not {checkpoint_seconds}")
-    if stop_at_return is not None and not math.isfinite(stop_at_return):
-        raise UsageError(f"stop_at_return must be a finite number, not {stop_at_return}")
+    _require_sound(settings, out, stop_at_return, checkpoint_seconds, keep_checkpoint)
     configure()
-    if settings.planning.keep_history and out is None:
-        raise UsageError("keep_history needs a run folder to keep it in")
-    if keep_checkpoint and out is None:
-        raise UsageError(f"{argument('keep_checkpoint')} needs a run folder to keep it in")
-    # The run first: parts that turn out not to fit together leave no folder behind.
-    try:
-        run = make_run(settings)
-    except MemoryError as error:
-        raise UsageError("a run of these sizes does not fit into memory") from error
-    if keep_checkpoint and run.cluster_config is not None:
-        raise UsageError(f"{argument('keep_checkpoint')} is for runs of one process")
-    if keep_checkpoint and not run.simulator.portable:
-        raise UsageError(
-            f"{argument('keep_checkpoint')} cannot be: snapshots of this simulator live in memory "
-            "only"
-        )
+    # The run before its folder: parts that turn out not to fit together leave nothing behind.
+    run = _made(make_run, settings, keep_checkpoint)
     if not resume:
         prepare(run)
     goal = math.inf if stop_at_return is None else stop_at_return
@@ -86,49 +69,21 @@ def train(
         stopped = _drive(run.train(lambda: None), rows.append, goal, callback)
         summary = summarize(settings, rows, run.seconds, None, stopped)
         return Outcome(settings, summary, rows, None, run.queries, saved_tree(run.learner))
-    stamp, records = run.simulator.stamp, run.exploration_log.records
-    with (
-        RunFolder(
-            out,
-            settings,
-            stop_at_return,
-            stamp,
-            records,
-            cluster_config=run.cluster_config,
-            numerics=numerics(run.simulator),
-            resume=resume,
-        ) as folder,
-        Interruption() as interruption,
-    ):
+    folder = RunFolder(
+        out,
+        settings,
+        stop_at_return,
+        run.simulator.stamp,
+        run.exploration_log.records,
+        cluster_config=run.cluster_config,
+        numerics=numerics(run.simulator),
+        resume=resume,
+    )
+    with folder, Interruption() as interruption:
         remember(out, names_of_run(settings.imports, run.cluster_config))
         rows = []
         saver = Saver(run, rows, folder, interruption, checkpoint_seconds)
-        if resume:
-            rows += saver.resume()
-            folder.rewrite(rows)
-
-        def keep(row: Row) -> None:
-            rows.append(row)
-            folder.append(row)
-            if run.lineage is not None:
-                folder.keep_best(run.lineage)
-
-        try:
-            stopped = _drive(
-                _going_on(run, saver.pause) if resume else run.train(saver.pause),
-                keep,
-                goal,
-                callback,
-            )
-        except SimulatorFailedError as error:
-            saver.save()
-            raise SimulatorFailedError(f"{error}; {saver.advice}") from error.__cause__
-        except Interrupted as error:
-            if not run.in_simulator:
-                raise
-            # A second signal, in a call that may not return: all but the rollout can be saved.
-            saver.save()
-            raise Interrupted(error.signal, saver.advice) from None
+        stopped = _drive_saving(run, rows, folder, saver, goal, callback, resume=resume)
         summary = summarize(settings, rows, run.seconds, out, stopped) | saver.report()
         summary |= run.report()
         run.check_parameters()
@@ -145,6 +100,87 @@ def train(
         # Too late for this run, but not for those that whoever called this would make next.
         raise Interrupted(interruption.signal, f"the run was finished first: it is in {out}")
     return Outcome(settings, summary, rows, out, run.queries, learner)
+
+
+def _require_sound(
+    settings: RunSettings,
+    out: Path | None,
+    stop_at_return: float | None,
+    checkpoint_seconds: float,
+    keep_checkpoint: bool,
+) -> None:
+    """Refuse what does not go together, before anything is made."""
+    if not checkpoint_seconds >= 0:
+        raise UsageError(f"checkpoint_seconds must not be negative, not {checkpoint_seconds}")
+    if stop_at_return is not None and not math.isfinite(stop_at_return):
+        raise UsageError(f"stop_at_return must be a finite number, not {stop_at_return}")
+    if settings.planning.keep_history and out is None:
+        raise UsageError("keep_history needs a run folder to keep it in")
+    if keep_checkpoint and out is None:
+        raise UsageError(f"{argument('keep_checkpoint')} needs a run folder to keep it in")
+
+
+def _made(
+    make_run: Callable[[RunSettings], RunProtocol], settings: RunSettings, keep_checkpoint: bool
+) -> RunProtocol:
+    """Return the run of some settings; refuse one whose end cannot be kept where that is asked."""
+    try:
+        run = make_run(settings)
+    except MemoryError as error:
+        raise UsageError("a run of these sizes does not fit into memory") from error
+    if keep_checkpoint and run.cluster_config is not None:
+        raise UsageError(f"{argument('keep_checkpoint')} is for runs of one process")
+    if keep_checkpoint and not run.simulator.portable:
+        raise UsageError(
+            f"{argument('keep_checkpoint')} cannot be: snapshots of this simulator live in memory "
+            "only"
+        )
+    return run
+
+
+def _drive_saving(
+    run: RunProtocol,
+    rows: list[Row],
+    folder: RunFolder,
+    saver: Saver,
+    goal: float,
+    callback: Callback | None,
+    *,
+    resume: bool,
+) -> Stopped:
+    """Run to the end with checkpoints and a record in the folder; return what ended it.
+
+    Args:
+        run: the run.
+        rows: of its metrics, to which new ones are added.
+        folder: where they are written.
+        saver: of its checkpoints; saves it also where the simulator fails or a signal comes.
+        goal: mean return that ends it.
+        callback: see `train`.
+        resume: goes on from the checkpoint in the folder.
+    """
+    if resume:
+        rows += saver.resume()
+        folder.rewrite(rows)
+
+    def keep(row: Row) -> None:
+        rows.append(row)
+        folder.append(row)
+        if run.lineage is not None:
+            folder.keep_best(run.lineage)
+
+    evaluations = _going_on(run, saver.pause) if resume else run.train(saver.pause)
+    try:
+        return _drive(evaluations, keep, goal, callback)
+    except SimulatorFailedError as error:
+        saver.save()
+        raise SimulatorFailedError(f"{error}; {saver.advice}") from error.__cause__
+    except Interrupted as error:
+        if not run.in_simulator:
+            raise
+        # A second signal, in a call that may not return: all but the rollout can be saved.
+        saver.save()
+        raise Interrupted(error.signal, saver.advice) from None
 
 
 class _SavedError(Exception):
