@@ -35,6 +35,7 @@ DQN_OF_TASK: dict[str, dict[str, Any]] = {
     "door-key": {
         # A network that has learned for long that all is worth nothing hardly learns anything else.
         "learning_starts": 40_000,
+        "exploration_fraction": 0.3,
         "learning_rate": 5e-4,
         "gamma": 0.97,
         "train_freq": 1,
