@@ -38,7 +38,7 @@ def main() -> None:
         row = [agent, task, seed, QUERIES, round(returned, 2), round(time.perf_counter() - started)]
         print(*row, flush=True)
         _append(asked.out, row)
-        record(asked.out, "python -m benchmarks.sac_returns")
+        record(asked.out, "python -m benchmarks.sac_returns", added=True)
 
 
 def train_ours(task: str, seed: int) -> float:

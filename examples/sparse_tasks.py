@@ -153,7 +153,8 @@ def main() -> None:
         row["wall_seconds"] = round(time.perf_counter() - started)
         print(row, flush=True)
         _append(asked.out, row)
-        record(asked.out, shlex.join(["python", "examples/sparse_tasks.py", *sys.argv[1:]]))
+        command = shlex.join(["python", "examples/sparse_tasks.py", *sys.argv[1:]])
+        record(asked.out, command, added=True)
 
 
 def _rows(path: Path) -> list[dict[str, str]]:

@@ -35,12 +35,13 @@ def of_runs(command: str, jobs: Sequence[Job], finished: Sequence[Job]) -> dict[
     }
 
 
-def record(result: Path, command: str) -> None:
+def record(result: Path, command: str, *, added: bool = False) -> None:
     """Record beside a result which command made it.
 
     Args:
         result: the file that was written.
         command: what wrote it.
+        added: whether the command added to what was there; then what made that stays, too.
     """
     made = provenance()
     entry = {
@@ -51,6 +52,9 @@ def record(result: Path, command: str) -> None:
         "date": made["date"],
     }
     path = result.parent / PROVENANCE
+    if added:
+        earlier = (read_object(path) or {}).get(result.stem, {})
+        entry = {**earlier, **{key: _joined(earlier.get(key), entry[key]) for key in entry}}
     text = with_entry(path, result.stem, entry)
     with replacing(path) as file:
         file.write(text)
@@ -66,6 +70,14 @@ def with_entry(path: Path, name: str, entry: dict[str, Any]) -> bytes:
     """
     entries = {**(read_object(path) or {}), name: entry}
     return (json.dumps(dict(sorted(entries.items())), indent=1) + "\n").encode()
+
+
+def _joined(earlier: Any, now: Any) -> Any:
+    """Return what both say; a list where they differ."""
+    values = earlier if isinstance(earlier, list) else [earlier]
+    values = [value for value in values if value is not None]
+    values += [now] if now not in values else []
+    return values[0] if len(values) == 1 else values
 
 
 def _of_all(configs: Sequence[dict[str, Any]], key: str) -> Any:
