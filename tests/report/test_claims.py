@@ -515,6 +515,6 @@ def test_sparse_tasks_have_a_row_once_both_sides_have_the_same_seeds(copy):
         for line in (copy / "results" / "claims.md").read_text().splitlines()
         if "(sparse-tasks.csv)" in line
     )
-    assert "Stable-Baselines3's DQN on MountainCar" in line
+    assert "Stable-Baselines3's DQN, on MountainCar" in line
     said = "local 1 of 1 seeds solved, after 90,000 queries; online 0 of 1 seeds solved"
     assert f"{said}; within 200,000" in line

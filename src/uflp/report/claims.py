@@ -14,7 +14,7 @@ from pathlib import Path
 
 from uflp.experiments.claims import CLAIMS, TABLE_CELLS
 from uflp.experiments.figures.robotics import ROBOTICS_FIGURES
-from uflp.report import blocks, exponent, formatting
+from uflp.report import blocks, exponent, formatting, others_on_sparse_tasks
 from uflp.report.formatting import markdown_table
 from uflp.report.provenance import PROVENANCE
 from uflp.report.results import (
@@ -33,7 +33,6 @@ from uflp.report.verdicts import VERDICTS, Judged, JudgedCell, judge, judge_cell
 from uflp.runs.folder import read_object
 
 PAGE = "results/claims.md"
-_SPARSE = "results/sparse-tasks.csv"
 _FAITHFUL, _ATARI_FAITHFUL = "results/faithful.csv", "results/atari-faithful.csv"
 SOURCES = {
     PAGE: (blocks.SB3, blocks.PPO, _FAITHFUL, _ATARI_FAITHFUL),
@@ -251,7 +250,7 @@ def _beside(results: Results) -> list[tuple[str, str]]:
             "seeds",
         ),
     ]
-    rows += _sparse(results)
+    rows += others_on_sparse_tasks.claims(results)
     rows += _point_maze(results)
     rows += _sparse_figures(results)
     random = random_cells(results)
@@ -272,30 +271,6 @@ def _beside(results: Results) -> list[tuple[str, str]]:
     page = Path(exponent.PAGE).relative_to("results")
     rows.append(("what decides the exponent of Deep Sea", f"[a page of its own]({page})"))
     return rows
-
-
-def _sparse(results: Results) -> Iterator[tuple[str, str]]:
-    """Yield what agents of others came to on sparse tasks, where both sides have the same seeds."""
-    if not (results.root / _SPARSE).exists():
-        return
-    pairs: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for row in results.rows(_SPARSE):
-        pairs.setdefault((row["agent"], row["task"]), []).append(row)
-    for (agent, task), rows in pairs.items():
-        seeds = [
-            sorted(row["seed"] for row in rows if row["access"] == access)
-            for access in ("local", "online")
-        ]
-        if seeds[0] != seeds[1]:
-            continue
-        # A run ends once it is solved; what it was given stands in a column of its own.
-        texts = solved_text([{**row, "queries": row["budget"]} for row in rows])
-        what = f"{_SPARSE_AGENTS[agent]} on {_SPARSE_TASKS[task]}"
-        how = _WITH_ARGUMENTS.get(task, "without arguments")
-        yield (
-            f"`LocalAccess` {how}, with {what}, {_csv(_SPARSE)}",
-            f"{texts}. Solved is the goal in 18 of 20 greedy episodes",
-        )
 
 
 def _point_maze(results: Results) -> Iterator[tuple[str, str]]:
@@ -341,21 +316,6 @@ def _sparse_figures(results: Results) -> Iterator[tuple[str, str]]:
         budget = formatting.span([int(run.budget) for run in runs])
         what = plan.title.partition(":")[0]
         yield f"`sac` on {what}, {_figure(figure)}", f"{text}; {budget} queries"
-
-
-_SPARSE_AGENTS = {
-    "sb3-dqn": "Stable-Baselines3's DQN",
-    "sb3-ppo": "Stable-Baselines3's PPO, 8 copies,",
-    "cleanrl-ppo": "a CleanRL-style PPO, 8 copies,",
-    "sb3-sac": "Stable-Baselines3's SAC",
-}
-_SPARSE_TASKS = {
-    "mountain-car": "MountainCar",
-    "door-key": "one layout of DoorKey 8 × 8",
-    "point-maze": "PointMaze Large, the two cells that lie furthest apart",
-}
-_WITH_ARGUMENTS = {"point-maze": "with counts of x and y"}
-"""Tasks on which local access does not have its defaults."""
 
 
 def _csv(path: str) -> str:
