@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.sac import BATCH, HIDDEN
+from benchmarks.sac import BATCH, HIDDEN, make_sb3
 from uflp.report.provenance import record
 
 TASKS = ("Pendulum-v1", "HalfCheetah-v5")
@@ -68,25 +68,10 @@ def train_ours(task: str, seed: int) -> float:
 def train_sb3(task: str, seed: int) -> float:
     """Return the mean return of Stable-Baselines3's SAC at the end of its budget."""
     import gymnasium
-    import torch
-    from stable_baselines3 import SAC
     from stable_baselines3.common.evaluation import evaluate_policy
     from stable_baselines3.common.monitor import Monitor
 
-    torch.set_num_threads(1)
-    agent = SAC(
-        "MlpPolicy",
-        gymnasium.make(task),
-        learning_rate=3e-4,
-        buffer_size=100_000,
-        learning_starts=LEARNING_STARTS,
-        batch_size=BATCH,
-        tau=0.005,
-        gamma=0.99,
-        policy_kwargs={"net_arch": [HIDDEN, HIDDEN]},
-        seed=seed,
-        device="cpu",
-    )
+    agent = make_sb3(task, learning_starts=LEARNING_STARTS, seed=seed)
     agent.learn(QUERIES)
     test = Monitor(gymnasium.make(task))
     test.reset(seed=1000 + seed)
