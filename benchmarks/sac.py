@@ -54,7 +54,7 @@ def _process(name: str, task: str) -> Callable[[], float]:
 
 
 def make_sb3(task: str, *, learning_starts: int, seed: int) -> Any:
-    """Returns Stable-Baselines3's SAC, on one thread, with the rates that are the default of both."""
+    """Returns Stable-Baselines3's SAC on one thread, with the rates that both have by default."""
     import gymnasium
     import torch
     from stable_baselines3 import SAC
