@@ -30,6 +30,7 @@ NOT_RUN = {
     "logging.md": 3,
     "reports.md": 1,
     "resuming.md": 4,
+    "speed.md": 1,
     "stable-baselines3.md": 1,
 }
 
