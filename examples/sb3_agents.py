@@ -34,8 +34,9 @@ DQN_SETTINGS: dict[str, Any] = {
 DQN_OF_TASK: dict[str, dict[str, Any]] = {
     "door-key": {
         # A network that has learned for long that all is worth nothing hardly learns anything else.
-        "learning_starts": 40_000,
-        "exploration_fraction": 0.3,
+        # Until then actions are random, and some of them should have found the goal.
+        "learning_starts": 80_000,
+        "exploration_fraction": 0.55,
         "learning_rate": 5e-4,
         "gamma": 0.97,
         "train_freq": 1,
