@@ -84,6 +84,7 @@ NAME_LENGTH = 8
 """Bytes of a name: all have this length, and by it they travel between processes."""
 
 _FEW = 8
+_LONG = 4096
 _UNBOUNDED = 1e6
 
 
@@ -94,7 +95,7 @@ def make_cells(
 
     Images have the paper's cells; of a stack, the latest image decides. Vectors of whole numbers,
     such as what a grid shows, are told apart exactly unless `bins` or `bits` is given: their bounds
-    say little of the values that occur.
+    say little of the values that occur. Longer ones than 4,096 are rather flattened images.
 
     Up to eight real numbers are each cut into intervals of equal length. More would leave every
     observation in a cell of its own, so they are hashed by the signs of random projections, which
@@ -112,7 +113,7 @@ def make_cells(
     if _has_images(space):
         return _cell_of_image
     few = np.prod(space.shape) <= _FEW
-    if (bins if few else bits) is None and np.issubdtype(space.dtype, np.integer):
+    if (bins if few else bits) is None and has_whole_numbers(space):
         return _exactly
     low, high = space.low.astype(np.float64), space.high.astype(np.float64)
     unbounded = (low < -_UNBOUNDED) | (high > _UNBOUNDED)
@@ -142,6 +143,16 @@ def make_cells(
         return _name(np.packbits(squashed(observation).ravel() @ projections > 0).tobytes())
 
     return hashed
+
+
+def has_whole_numbers(space: gymnasium.Space) -> bool:
+    """Return whether observations are vectors of whole numbers, and no images."""
+    return (
+        isinstance(space, gymnasium.spaces.Box)
+        and bool(np.issubdtype(space.dtype, np.integer))
+        and int(np.prod(space.shape)) <= _LONG
+        and not _has_images(space)
+    )
 
 
 def cells_of_entries(

@@ -54,6 +54,12 @@ def test_whole_numbers_are_told_apart_exactly_whatever_their_bounds(length: int)
     assert [counts.key_of(one.astype(np.uint8)) for one in seen] == numbers
 
 
+def test_flattened_images_are_hashed() -> None:
+    counts = Counts().make(spaces.Box(0, 255, (84 * 84,), np.uint8), 2, 0)
+    image = np.full(84 * 84, 128, np.uint8)
+    assert counts.key_of(image) == counts.key_of(image + np.eye(1, 84 * 84, dtype=np.uint8)[0])
+
+
 @pytest.mark.parametrize(("length", "coarse"), [(3, {"bins": 4}), (150, {"hash_bits": 8})])
 def test_whole_numbers_are_made_coarse_when_asked(length: int, coarse: dict[str, int]) -> None:
     counts = Counts(**coarse).make(spaces.Box(0, 255, (length,), np.uint8), 2, 0)

@@ -739,6 +739,32 @@ def test_a_planner_that_was_saved_chooses_alike_elsewhere(tmp_path: Path, option
         assert one.metrics()[name] == two.metrics()[name]
 
 
+def test_a_planner_that_hashed_whole_numbers_does_not_fit(tmp_path: Path) -> None:
+    """Version 0.2.0 did: its cells have other names, and would pass for unseen ones."""
+
+    class Grid(gymnasium.Env[np.ndarray, int]):
+        observation_space = gymnasium.spaces.Box(0, 255, (2,), np.int64)
+        action_space = gymnasium.spaces.Discrete(2)
+
+        def reset(self, **_: Any) -> tuple[np.ndarray, dict[str, Any]]:
+            self.place = np.zeros(2, np.int64)
+            return self.place.copy(), {}
+
+        def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+            self.place[action] += 1
+            return self.place.copy(), 0.0, bool(self.place.sum() > 5), False, {}
+
+    path = tmp_path / "planner"
+    env = wandered(LocalAccess(Grid()))
+    env.save_planner(path)
+    LocalAccess(Grid()).load_planner(path)
+    saved = state_file.read(path)
+    del saved["identity"]["cells"]
+    state_file.write(path, saved)
+    with pytest.raises(UsageError, match="was saved with cells None, and here it is 'exact'"):
+        LocalAccess(Grid()).load_planner(path)
+
+
 def test_a_planner_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "planner"
     wandered(LocalAccess(gymnasium.make("MountainCar-v0"))).save_planner(path)

@@ -16,6 +16,7 @@ import gymnasium
 import numpy as np
 
 from uflp import spaces
+from uflp.cells import has_whole_numbers
 from uflp.planning.history import History, history_of
 from uflp.planning.observers import Observer, Observers
 from uflp.planning.planner import ByNovelty, EveryKth, LocalPlanner, SaveSchedule
@@ -118,7 +119,10 @@ class AccessSettings:
 
     def identity(self, simulator: Simulator, seed: int) -> dict[str, str]:
         """Return what must be equal for a planner to go on with what another one knew."""
+        # Version 0.2.0 hashed whole numbers, which have other cells now.
+        exact = _is_told_apart(simulator.observation_space)
         return {
+            **({"cells": "exact"} if exact else {}),
             "environment": simulator.stamp,
             "uncertainty": f"{_described(self.uncertainty)} {dict(self.uncertainty_settings)}",
             "rule": _described(self.rule),
@@ -281,6 +285,14 @@ def _keying(space: gymnasium.Space[Any], uncertainty: Uncertainty) -> Callable[[
     """Return what gives the key of an observation with parts; None for one without."""
     flatten = _flattening(space)
     return None if flatten is None else lambda seen: uncertainty.key_of(flatten(seen))
+
+
+def _is_told_apart(space: gymnasium.Space[Any]) -> bool:
+    """Return whether different observations have different cells, being whole numbers."""
+    try:
+        return has_whole_numbers(_key_space(space))
+    except UsageError:  # nothing counts them
+        return False
 
 
 def _key_space(space: gymnasium.Space[Any]) -> gymnasium.Space[Any]:
