@@ -7,7 +7,9 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
+import scipy.stats
 
 from uflp.experiments.claims import CLAIMS, TABLE_CELLS
 from uflp.experiments.figures import FIGURES
@@ -518,3 +520,29 @@ def test_sparse_tasks_have_a_row_once_both_sides_have_the_same_seeds(copy):
     assert "Stable-Baselines3's DQN, on MountainCar" in line
     said = "local 1 of 1 seeds solved, after 90,000 queries; online 0 of 1 seeds solved"
     assert f"{said}; within 200,000" in line
+
+
+def test_a_sparse_robot_task_has_a_row_with_returns_finds_and_a_test():
+    (said,) = (
+        line
+        for line in (ROOT / "results" / "claims.md").read_text().splitlines()
+        if "(cartpole-sparse/cartpole-sparse.png)" in line
+    )
+    with (ROOT / "results" / "cartpole-sparse" / "cartpole-sparse.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    lasts = {}
+    for access in ("local", "online"):
+        runs = {}
+        for row in rows:
+            if row["access"] == access:
+                runs.setdefault(row["seed"], []).append(row)
+        finds = [int(run[-1]["positive_rewards"]) for run in runs.values()]
+        assert len(finds) == 5
+        assert f"{min(finds):,} to {max(finds):,} rewarded queries" in said
+        lasts[access] = [
+            np.mean([float(row["eval_return_mean"]) for row in run[-5:]]) for run in runs.values()
+        ]
+        assert f"{access} {lasts[access][0]:.1f}, " in said
+    sides = (lasts["local"], lasts["online"])
+    p = scipy.stats.permutation_test(sides, lambda one, two: np.mean(one) - np.mean(two)).pvalue
+    assert f"p = {p:.3f}" in said

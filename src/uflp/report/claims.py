@@ -279,7 +279,7 @@ def _point_maze(results: Results) -> Iterator[tuple[str, str]]:
     texts = []
     for access in ("local", "online"):
         own = [run for run in runs if run.names["access"] == access]
-        solved = sum(run.numbers["eval_return_mean"][-5:].mean() >= 0.9 for run in own)
+        solved = sum(_last_return(run) >= 0.9 for run in own)
         if own:
             texts.append(f"{access} {solved} of {len(own)} seeds solved")
     if texts:
@@ -291,6 +291,11 @@ def _point_maze(results: Results) -> Iterator[tuple[str, str]]:
             "Solved is a success rate of 0.9 over the last five evaluations. Settings were chosen "
             "on a seed that is not shown",
         )
+
+
+def _last_return(run: RecordedRun) -> float:
+    """Return the mean of the last five evaluations."""
+    return float(run.numbers["eval_return_mean"][-5:].mean())
 
 
 def _sparse_figures(results: Results) -> Iterator[tuple[str, str]]:
@@ -305,11 +310,11 @@ def _sparse_figures(results: Results) -> Iterator[tuple[str, str]]:
             continue
         texts, finals = [], []
         for access, own in sides.items():
-            finals.append(measured(own, "final_return"))
+            finals.append([_last_return(run) for run in own])
             finds = formatting.span([int(one) for one in measured(own, "positive_rewards")])
             returns = ", ".join(formatting.number(one) for one in finals[-1])
             texts.append(f"{access} {returns} with {finds} rewarded queries")
-        text = f"mean of the last evaluations by seed: {'; '.join(texts)}"
+        text = f"mean return of the last five evaluations by seed: {'; '.join(texts)}"
         if min(map(len, finals)) >= FEWEST_FOR_TEST:
             p = permutation_test(*finals)
             text += f"; permutation test, {formatting.p_value(p)}"

@@ -141,7 +141,7 @@ def draw(
             _draw_interval(axes, curves, mean, colour)
         handles.append(Line2D([], [], label=label, **look))
     if column in _COUNTS:
-        axes.update_datalim([(0, 0)])
+        axes.update_datalim([(0, 0), (0, 1)])  # Also where nothing was counted.
         axes.autoscale_view()
     _draw_references(axes, references)
     axes.set_xlim(0, 1.01 * end)  # Room for a marker at the very end.
