@@ -35,8 +35,11 @@ DQN_OF_TASK: dict[str, dict[str, Any]] = {
     "door-key": {
         # A network that has learned for long that all is worth nothing hardly learns anything else.
         # Until then actions are random, and some of them should have found the goal.
-        "learning_starts": 80_000,
-        "exploration_fraction": 0.55,
+        "learning_starts": 60_000,
+        "exploration_fraction": 0.4,
+        "exploration_final_eps": 0.1,
+        "n_steps": 3,
+        "buffer_size": 100_000,
         "learning_rate": 5e-4,
         "gamma": 0.97,
         "train_freq": 1,
