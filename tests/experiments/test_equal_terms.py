@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from extras import require_settings_of
 
 from uflp.experiments.figures import FIGURES, SCALES
 from uflp.experiments.jobs import Job
@@ -85,6 +86,7 @@ def of_uncertainty(settings: RunSettings) -> set[str]:
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("name", FIGURES)
 def test_local_and_online_runs_are_on_equal_terms(name: str, scale: str, tmp_path: Path) -> None:
+    require_settings_of(name)
     plan = FIGURES[name]
     assert unequal(plan.jobs(scale, tmp_path), plan.keys) == {}
 

@@ -8,10 +8,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from extras import require_settings_of, require_simulators_of
 
 from uflp import cli
 from uflp.experiments.figures import FIGURES, SCALES
-from uflp.experiments.figures.robotics import ROBOTICS_FIGURES
 from uflp.report.figures import auc, curves, finals, fit_exponent, gather, maxima, scaling
 from uflp.report.statistics import final_score
 from uflp.runs.folder import RunFolder, summarize
@@ -20,6 +20,7 @@ from uflp.runs.folder import RunFolder, summarize
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_run_of_every_figure_resolves_and_has_a_folder_of_its_own(name, scale, tmp_path):
+    require_settings_of(name)
     jobs = FIGURES[name].jobs(scale, tmp_path)
     assert len({job.folder for job in jobs}) == len(jobs) > 1
 
@@ -265,8 +266,7 @@ FAMILIES = {
 
 @pytest.mark.parametrize("home", FAMILIES)
 def test_figures_are_made_at_smoke_scale(home, tmp_path, monkeypatch, capsys):
-    if home in ROBOTICS_FIGURES:
-        pytest.importorskip("gymnasium_robotics")  # One extra brings dm_control, too.
+    require_simulators_of(home)
     for name in FAMILIES[home]:
         try:
             run(monkeypatch, "figure", name, "--scale", "smoke", "--out", tmp_path)
