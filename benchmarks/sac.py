@@ -53,8 +53,16 @@ def _process(name: str, task: str) -> Callable[[], float]:
     return run
 
 
-def make_sb3(task: str, *, learning_starts: int, seed: int) -> Any:
-    """Returns Stable-Baselines3's SAC on one thread, with the rates that both have by default."""
+def make_sb3(task: str, *, hidden: int, batch: int, learning_starts: int, seed: int) -> Any:
+    """Returns Stable-Baselines3's SAC on one thread, with the rates that both have by default.
+
+    Args:
+        task: Gymnasium's id.
+        hidden: width of each of two hidden layers.
+        batch: transitions of an SGD step.
+        learning_starts: queries before the first one.
+        seed: of agent and environment.
+    """
     import gymnasium
     import torch
     from stable_baselines3 import SAC
@@ -66,10 +74,10 @@ def make_sb3(task: str, *, learning_starts: int, seed: int) -> Any:
         learning_rate=3e-4,
         buffer_size=100_000,
         learning_starts=learning_starts,
-        batch_size=BATCH,
+        batch_size=batch,
         tau=0.005,
         gamma=0.99,
-        policy_kwargs={"net_arch": [HIDDEN, HIDDEN]},
+        policy_kwargs={"net_arch": [hidden, hidden]},
         seed=seed,
         device="cpu",
     )
@@ -77,7 +85,7 @@ def make_sb3(task: str, *, learning_starts: int, seed: int) -> Any:
 
 def train_sb3(task: str, queries: int) -> float:
     """Returns seconds of a core that a query of Stable-Baselines3's SAC takes."""
-    agent = make_sb3(task, learning_starts=BATCH, seed=0)
+    agent = make_sb3(task, hidden=HIDDEN, batch=BATCH, learning_starts=BATCH, seed=0)
     agent.learn(WARM_UP)
     started = time.process_time()
     agent.learn(queries, reset_num_timesteps=False)
