@@ -173,8 +173,8 @@ def test_a_target_is_drawn_among_returns_alone(scale, targets, tmp_path):
     assert [text.get_text() for text in axes.texts if "300" in text.get_text()] == targets
 
 
-@pytest.mark.parametrize("seeds", [3, 5])
-def test_areas_of_few_seeds_are_dots_and_of_more_a_band(seeds, tmp_path):
+@pytest.mark.parametrize("seeds", [3, 5, 10])
+def test_areas_of_few_seeds_are_dots_and_of_many_a_band(seeds, tmp_path):
     plan = FIGURES["swingup-batch"]
     jobs = [job for job in plan.jobs("paper", tmp_path) if job.settings.seed < seeds]
     for job in jobs:
@@ -185,16 +185,28 @@ def test_areas_of_few_seeds_are_dots_and_of_more_a_band(seeds, tmp_path):
     dots = [line for line in axes.lines if line.get_marker() == "o"]
     agents = len(plan.lines)
     # A run that is always at a value has that as its area: here, one more than its seed.
-    if seeds == 3:
-        assert len(axes.collections) == 0 and len(dots) == 3 * agents
-        assert [set(line.get_ydata()) for line in dots[:3]] == [{1.0}, {2.0}, {3.0}]
-        assert [text.get_text() for text in axes.texts] == ["each of 3 seeds"]
-    else:
-        assert len(axes.collections) == len(dots) == agents
-        assert set(dots[0].get_ydata()) == {3.0}
+    if seeds < 10:
+        assert [set(line.get_ydata()) for line in dots[:seeds]] == [
+            {1.0 + seed} for seed in range(seeds)
+        ]
+    means = [line for line in dots if line.get_linestyle() == "-"]
+    if seeds >= 5:
+        assert len(means) == agents and set(means[0].get_ydata()) == {(1 + seeds) / 2}
+    (words,) = [text.get_text() for text in axes.texts]
+    bands = agents if seeds == 10 else 0
+    assert len(axes.collections) == bands
+    if bands:
         heights = axes.collections[0].get_paths()[0].vertices[:, 1]
-        assert (heights.min(), heights.max()) == pytest.approx((1.0368, 4.9632), abs=1e-4)
-        assert [text.get_text() for text in axes.texts] == ["mean and 95 % t interval, 5 seeds"]
+        # Of 1 to 10: 5.5 and ± 1.96 times the standard error √0.825.
+        assert (heights.min(), heights.max()) == pytest.approx((3.72, 7.28), abs=0.15)
+    assert (
+        words
+        == {
+            3: "each of 3 seeds",
+            5: "mean and each of 5 seeds",
+            10: "mean and 95 % bootstrap interval, 10 seeds",
+        }[seeds]
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
+import scipy.stats
 from fabricated import MakeRun
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -81,13 +82,12 @@ def test_a_seed_that_stopped_at_its_goal_goes_on_thinly_beside_one_that_did_not(
     [
         ([1, 1], "one seed"),
         ([2, 4], "each of 2 to 4 seeds"),
-        ([5, 9], "mean and 95 % t interval, 5 to 9 seeds"),
+        ([5, 9], "mean and each of 5 to 9 seeds"),
         ([10, 10], "mean and 95 % bootstrap interval, 10 seeds"),
-        ([3, 5], "mean and 95 % t interval, 5 seeds; each of 3 seeds"),
+        ([3, 5], "mean and each of 5 seeds; each of 3 seeds"),
         (
             [1, 5, 20],
-            "mean and 95 % bootstrap interval, 20 seeds; mean and 95 % t interval, 5 seeds; "
-            "one seed",
+            "mean and 95 % bootstrap interval, 20 seeds; mean and each of 5 seeds; one seed",
         ),
     ],
 )
@@ -98,7 +98,7 @@ def test_pictures_say_what_they_draw(counts: list[int], words: str) -> None:
 def test_lines_are_means_in_the_agents_colour(five: list[Group]) -> None:
     axes = Figure().add_subplot()
     handles = draw(axes, five)
-    local, _, online, _ = axes.lines
+    local, online = axes.lines[0], axes.lines[7]  # Each is followed by its end and five seeds.
     np.testing.assert_allclose(local.get_xydata(), [[100, 0], [200, 3]])
     assert (
         to_hex(local.get_color())
@@ -111,17 +111,32 @@ def test_lines_are_means_in_the_agents_colour(five: list[Group]) -> None:
     assert axes.get_ylabel() == "evaluation return"
 
 
-def test_the_band_of_five_seeds_is_the_t_interval(five: list[Group]) -> None:
+def test_the_mean_of_five_seeds_is_drawn_over_each_of_them(five: list[Group]) -> None:
     figure = learning_curves(five)
     (axes,) = figure.axes
-    corners = axes.collections[0].get_paths()[0].vertices
-    at_the_end = corners[corners[:, 0] == 200, 1]
-    # The mean is 3, its standard error √0.5, and t of four degrees of freedom 2.776.
-    assert (at_the_end.min(), at_the_end.max()) == pytest.approx((1.0368, 4.9632), abs=1e-4)
-    (note,) = [text for text in axes.texts if text.get_text().endswith("t interval, 5 seeds")]
+    mean, _, *seeds = axes.lines[:7]
+    assert [line.get_ydata().tolist() for line in seeds] == [[0, end] for end in range(1, 6)]
+    assert all(line.get_zorder() < mean.get_zorder() for line in seeds)
+    assert len(axes.lines) == 14 and len(axes.collections) == 0
+    (note,) = [text for text in axes.texts if text.get_text() == "mean and each of 5 seeds"]
     figure.canvas.draw()
     box = note.get_window_extent()
     assert box.y0 >= 0 and not box.overlaps(axes.xaxis.label.get_window_extent())
+
+
+def test_the_band_of_ten_seeds_is_their_interval(make_run: MakeRun, tmp_path: Path) -> None:
+    values = [0.0, 0.0, 0.1, 0.2, 0.3, 0.3, 0.5, 0.8, 0.9, 1.0]
+    for seed, value in enumerate(values):
+        make_run(f"{seed}", [0, value], seed=seed, target_return=None)
+    axes = Figure().add_subplot()
+    draw(axes, group_runs(read_runs([tmp_path])[0])[0])
+    corners = axes.collections[0].get_paths()[0].vertices
+    at_the_end = corners[corners[:, 0] == 200, 1]
+    expected = scipy.stats.bootstrap(
+        (values,), np.mean, n_resamples=50_000, method="percentile", rng=0
+    ).confidence_interval
+    assert (at_the_end.min(), at_the_end.max()) == pytest.approx(expected, abs=0.01)
+    assert len(axes.lines) == 2
 
 
 def test_a_goal_is_held_thinly_to_the_end_of_the_axis(make_run: MakeRun, tmp_path: Path) -> None:
@@ -151,20 +166,6 @@ def test_every_end_before_that_of_the_axis_is_marked_and_explained(
     assert any(text.get_text().endswith(f"\n{meaning}") for text in axes.texts)
     assert ends_drawn(groups) == meaning
     assert ends_drawn(groups, until=200) == ""
-
-
-def test_an_interval_beyond_the_seeds_does_not_stretch_the_axis(
-    make_run: MakeRun, tmp_path: Path
-) -> None:
-    for seed in range(5):
-        make_run(f"{seed}", [0, float(seed == 0)], seed=seed, target_return=None)
-    axes = Figure().add_subplot()
-    draw(axes, group_runs(read_runs([tmp_path])[0])[0])
-    corners = axes.collections[0].get_paths()[0].vertices
-    # The mean is 0.2, its standard error 0.2, and t of four degrees of freedom 2.776.
-    assert corners[:, 1].min() == pytest.approx(-0.3553, abs=1e-4)
-    low, high = axes.get_ylim()
-    assert -0.1 < low < 0 and 0.75 < high < 0.85
 
 
 def test_counts_start_at_zero(make_run: MakeRun, tmp_path: Path) -> None:

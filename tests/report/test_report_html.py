@@ -156,7 +156,7 @@ def test_each_measure_has_one_picture_and_the_ends_of_its_lines_are_explained(
         make_run(f"local-{seed}", [0, 1], seed=seed, budget=1000)
         make_run(f"online-{seed}", [0, 0, 0], seed=seed, access="online")
     page = Page(write_report([tmp_path]).path.read_text())
-    drawn = "mean and 95 % t interval, 5 seeds"
+    drawn = "mean and each of 5 seeds"
     captions = [f"Evaluation return, {drawn}", f"Rewarded queries, {drawn}"]
     assert page.texts["figcaption"] == captions
     assert "★ goal reached, last value held." in page.text

@@ -32,6 +32,7 @@ SIZE, DPI = (8.0, 5.0), 150  # Inches, and 1200 × 750 pixels.
 FAINT = "#595959"
 # The seeds of a group that has too few for a mean lie over each other.
 _ONE_OF_FEW = {"linewidth": 1.3, "alpha": 0.75, "markersize": 5.5}
+_BEHIND_THE_MEAN = {"linewidth": 0.9, "alpha": 0.4, "zorder": 1.5}
 _GOAL, _CUT = "*", "|"
 """Marks at the end of a line: its runs stopped at their goal, or were shorter than others."""
 _COUNTS = ("positive_rewards", "cells", "rooms", "max_screen_score")
@@ -95,11 +96,13 @@ def draw(
     statistic: Statistic = "mean",
     shades: Sequence[str] | None = None,
 ) -> list[Artist]:
-    """Draw each group: the mean and its 95 % interval, or every seed where there are too few.
+    """Draw each group: the mean and its 95 % interval, or the seeds where there are fewer than ten.
 
-    Where all runs of a line stopped at their goal, a star marks the end, and the line goes on,
-    thinner, to the end of the axis. A bar marks other ends before that. The axis shows what the
-    seeds reached: an interval that goes further is cut off there. Counts start at zero.
+    Of five to nine seeds the mean is drawn over each of them: an interval would be so wide, and
+    reach so far beyond what any return can be, that the seeds themselves say more. Of fewer there
+    is no mean. Where all runs of a line stopped at their goal, a star marks the end, and the line
+    goes on, thinner, to the end of the axis. A bar marks other ends before that. Counts start at
+    zero.
 
     Args:
         axes: to draw on.
@@ -132,13 +135,20 @@ def draw(
             continue
         # Markers go by distance along the line, and start apart where lines run together.
         spacing = 0.03 + 0.025 * (len(handles) % 4), 0.12
-        if interval_kind(len(curves)) == "none":
+        kind = interval_kind(len(curves))
+        if kind == "none":
             few = {**look, **_ONE_OF_FEW} if len(curves) > 1 else look
             for curve in curves:
                 _draw_line(axes, [curve], end, statistic, spacing, few)
         else:
             mean = _draw_line(axes, curves, end, statistic, spacing, look)
-            _draw_interval(axes, curves, mean, colour)
+            if kind == "bootstrap":
+                low, high = mean.low, mean.high
+                axes.fill_between(mean.queries, low, high, color=colour, alpha=0.18, linewidth=0)
+            else:
+                behind = {**look, **_BEHIND_THE_MEAN, "marker": None}
+                for curve in curves:
+                    axes.plot(curve.queries, curve.values, **behind)
         handles.append(Line2D([], [], label=label, **look))
     if column in _COUNTS:
         axes.update_datalim([(0, 0), (0, 1)])  # Also where nothing was counted.
@@ -184,19 +194,6 @@ def _end_mark(curves: Sequence[Curve], end: float) -> str | None:
     if max(curve.queries[-1] for curve in curves) >= end:
         return None
     return _GOAL if all(curve.holds for curve in curves) else _CUT
-
-
-def _draw_interval(axes: Axes, curves: Sequence[Curve], mean: Band, colour: str) -> None:
-    """Draw the interval of a mean, and let the axis reach no further than the seeds did."""
-    values = np.concatenate([curve.values for curve in curves])
-    limits = axes.dataLim.frozen()
-    axes.fill_between(mean.queries, mean.low, mean.high, color=colour, alpha=0.18, linewidth=0)
-    axes.dataLim.set(limits)
-    known = ~np.isnan(mean.low)
-    for ends in (mean.low[known], mean.high[known]):
-        shown = np.clip(ends, values.min(), values.max())
-        axes.update_datalim(np.column_stack([mean.queries[known], shown]))
-    axes.autoscale_view()
 
 
 def _draw_references(axes: Axes, references: Sequence[Reference]) -> None:

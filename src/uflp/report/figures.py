@@ -239,7 +239,7 @@ def auc(plan: Plan, series: Sequence[Series]) -> Figure:
 def _draw_areas(
     axes: Axes, x: Sequence[Any], areas: Sequence[Sequence[float]], colour: str
 ) -> None:
-    """Draw areas over a setting: their mean and interval, or a dot a seed where there are few.
+    """Draw areas over a setting: as in curves, the mean and its interval, or the seeds.
 
     The dots of a seed are joined by a faint line, which separates the dots of agents.
 
@@ -249,15 +249,18 @@ def _draw_areas(
         areas: for each of them, one a seed.
         colour: to draw in.
     """
-    if interval_kind(min(map(len, areas))) == "none":
+    kind = interval_kind(min(map(len, areas)))
+    if kind != "bootstrap":
         for one in itertools.zip_longest(*areas, fillvalue=math.nan):
-            axes.plot(x, one, "o", color=colour, alpha=0.6, markersize=6)
+            axes.plot(x, one, "o", color=colour, alpha=0.6, markersize=6 if kind == "none" else 4)
             axes.plot(x, one, color=colour, alpha=0.3, linewidth=1)
+    if kind == "none":
         return
     intervals = [mean_interval(seeds) for seeds in areas]
     axes.plot(x, [one.mean for one in intervals], marker="o", color=colour)
-    low, high = [one.low for one in intervals], [one.high for one in intervals]
-    axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
+    if kind == "bootstrap":
+        low, high = [one.low for one in intervals], [one.high for one in intervals]
+        axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
 def scaling(plan: Plan, series: Sequence[Series]) -> Figure:

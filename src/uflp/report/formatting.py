@@ -85,18 +85,18 @@ def seeds(number: int) -> str:
 def seeds_drawn(counts: Sequence[int], statistic: Statistic = "mean") -> str:
     """Return what a picture draws of groups with these numbers of seeds.
 
-    Such as "mean and 95 % t interval, 5 seeds" or "each of 3 seeds", and both where both are drawn.
+    Such as "mean and 95 % bootstrap interval, 10 seeds", "mean and each of 5 seeds" or "each of 3
+    seeds", and all where all are drawn.
     """
     by_kind: dict[IntervalKind, list[int]] = {}
     for number in counts:
         by_kind.setdefault(interval_kind(number), []).append(number)
+    centre = "mean" if statistic == "mean" else "interquartile mean"
     parts = []
-    for kind in ("bootstrap", "t"):
-        if kind in by_kind:
-            centre = "mean" if statistic == "mean" else "interquartile mean"
-            if statistic == "mean" or kind == "bootstrap":
-                centre += f" and 95 % {kind} interval"
-            parts.append(f"{centre}, {span(by_kind[kind])} seeds")
+    if "bootstrap" in by_kind:
+        parts.append(f"{centre} and 95 % bootstrap interval, {span(by_kind['bootstrap'])} seeds")
+    if "t" in by_kind:
+        parts.append(f"{centre} and each of {span(by_kind['t'])} seeds")
     if "none" in by_kind:
         few = by_kind["none"]
         parts.append("one seed" if max(few) == 1 else f"each of {span(few)} seeds")

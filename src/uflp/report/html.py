@@ -30,10 +30,10 @@ _MOST_CURVES = 8
 _NOTES = (
     "Fewer than five seeds have no interval: pictures draw each of them, and tables give the mean "
     "with the seeds’ own values in round brackets.",
-    "From five seeds on, square brackets and bands hold 95 % intervals of the mean. Of five to "
-    "nine seeds bands are Student’s t intervals, and tables show the percentile bootstrap beside "
-    "them, which is too narrow there. From ten seeds on the bootstrap stands alone. It always has "
-    "the same random numbers.",
+    "From five seeds on, square brackets hold 95 % intervals of the mean. Of five to nine seeds "
+    "pictures draw the mean over each of them, and tables give Student’s t interval and the "
+    "percentile bootstrap, which is too narrow there. From ten seeds on the bootstrap stands "
+    "alone, in pictures as a band. It always has the same random numbers.",
     "IQM is the interquartile mean, in the table of final returns: the mean of what is left after "
     "dropping ⌊n/4⌋ seeds at either end. With fewer than four seeds it is the mean.",
     "Queries are steps of the training simulator; evaluation does not count.",
@@ -56,8 +56,7 @@ _NOTES = (
     "simulator counts them or has a map. Restarts near a reward add to rewarded queries: finding "
     "is not learning.",
     "A star ends a line whose seeds have all stopped at their goal; the last value then goes on as "
-    "a thin line. A bar ends a line whose runs are shorter than others. An interval that goes "
-    "further than any seed did is cut off at the edge of the picture.",
+    "a thin line. A bar ends a line whose runs are shorter than others.",
 )
 
 
