@@ -13,6 +13,7 @@ import scipy.stats
 
 from uflp.experiments.claims import CLAIMS, TABLE_CELLS
 from uflp.experiments.figures import FIGURES
+from uflp.report import sac_returns
 from uflp.report.blocks import PAGES, without_blocks
 from uflp.report.claims import check, main
 from uflp.report.results import Results, measured
@@ -520,6 +521,22 @@ def test_sparse_tasks_have_a_row_once_both_sides_have_the_same_seeds(copy):
     assert "Stable-Baselines3's DQN, on MountainCar" in line
     said = "local 1 of 1 seeds solved, after 90,000 queries; online 0 of 1 seeds solved"
     assert f"{said}; within 200,000" in line
+
+
+def test_returns_of_sac_stand_beside_those_of_its_peer_with_the_same_seeds(tmp_path):
+    (tmp_path / "results").mkdir()
+    rows = [f"sac,Pendulum-v1,{seed},500,{-100.0 - seed},1" for seed in range(5)]
+    rows += [f"stable-baselines3,Pendulum-v1,{seed},500,{-200.0 - seed},1" for seed in range(5)]
+    rows += ["sac,HalfCheetah-v5,0,500,9,1"]  # Its peer is not there yet.
+    text = "\n".join(["agent,task,seed,queries,mean_return,wall_seconds", *rows]) + "\n"
+    (tmp_path / "results" / "sac-returns.csv").write_text(text)
+    results = Results(tmp_path)
+    # ± t(0.975, 4) √0.5 = 1.963.
+    ours, peer = "-102.0 [-104.0, -100.0]", "-202.0 [-204.0, -200.0]"
+    ((_, said),) = sac_returns.claims(results)
+    assert said.startswith(f"mean return {ours}, Stable-Baselines3's {peer}; 5 seeds, 500 queries")
+    row = sac_returns.table(results).splitlines()[-1]
+    assert row == f"| Pendulum-v1 | 500 | 5 | {ours} | {peer} |"
 
 
 def test_a_sparse_robot_task_has_a_row_with_returns_finds_and_a_test():

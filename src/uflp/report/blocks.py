@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from uflp.experiments.figures import FIGURES
-from uflp.report import formatting, others_on_sparse_tasks
+from uflp.report import formatting, others_on_sparse_tasks, sac_returns
 from uflp.report.formatting import markdown_table
 from uflp.report.results import (
     RecordedRun,
@@ -35,6 +35,7 @@ SCALING = "results/scaling.csv"
 
 PAGES: dict[str, tuple[str, ...]] = {
     "README.md": (),
+    "docs/continuous-actions.md": (sac_returns.RESULTS,),
     "docs/index.md": (),
     "docs/local-access.md": (FINDS,),
     "docs/saving.md": (FAITHFUL,),
@@ -295,5 +296,6 @@ _BLOCKS: dict[str, Callable[[Results], str]] = {
     "finds": _finds,
     "snapshots": _snapshots,
     "scaling": _scaling,
+    "sac": sac_returns.table,
 }
 """Writers of the blocks, with links as from the folder of the checkout."""

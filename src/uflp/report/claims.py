@@ -14,7 +14,7 @@ from pathlib import Path
 
 from uflp.experiments.claims import CLAIMS, TABLE_CELLS
 from uflp.experiments.figures.robotics import ROBOTICS_FIGURES
-from uflp.report import blocks, exponent, formatting, others_on_sparse_tasks
+from uflp.report import blocks, exponent, formatting, others_on_sparse_tasks, sac_returns
 from uflp.report.formatting import markdown_table
 from uflp.report.provenance import PROVENANCE
 from uflp.report.results import (
@@ -253,6 +253,7 @@ def _beside(results: Results) -> list[tuple[str, str]]:
     rows += others_on_sparse_tasks.claims(results)
     rows += _point_maze(results)
     rows += _sparse_figures(results)
+    rows += sac_returns.claims(results)
     random = random_cells(results)
     if random:
         what = "Montezuma's Revenge, random actions, restarts from the rarest cell"
