@@ -295,13 +295,13 @@ class GymnasiumSimulator(Simulator):
         self.env.close()
 
     def _reset(self, seed: int | None) -> tuple[Any, dict[str, Any]]:
-        observation, info = self.strategy.reset(seed, self._options)
+        observation, info = _whole(self.strategy.reset(seed, self._options), _OF_RESET)
         self._layered.see(observation, info)
         self._time_limits.reset()
         return copied(observation), info
 
     def _step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        observation, reward, terminated, truncated, info = self._take(action)
+        observation, reward, terminated, truncated, info = _whole(self._take(action), _OF_STEP)
         self._layered.see(observation, info)
         terminated, truncated = bool(terminated), bool(truncated)
         self._time_limits.stepped(terminated, truncated)
@@ -391,10 +391,24 @@ def _package(cls: type) -> str:
 
 def _first_reset(env: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
     try:
-        return env.reset() if options is None else env.reset(options=options)
+        result = env.reset() if options is None else env.reset(options=options)
     except (Exception, SystemExit) as error:  # an environment is anybody's code
         reason = f"{type(error).__name__}: {_one_line(error)}"
         raise UnsavableError(f"{env} cannot be reset: {reason}") from error
+    observation, info = _whole(result, _OF_RESET)
+    return observation, info
+
+
+_OF_RESET = "reset() must return two values (observation, info)"
+_OF_STEP = "step(action) must return five values (observation, reward, terminated, truncated, info)"
+
+
+def _whole(result: Any, promise: str) -> Any:
+    """Return what a call gave, if it has as many values as Gymnasium's calls have."""
+    if isinstance(result, tuple) and len(result) == (2 if promise is _OF_RESET else 5):
+        return result
+    found = f"{len(result)} values" if isinstance(result, tuple) else f"a {type(result).__name__}"
+    raise UsageError(f"{promise}, as Gymnasium has it since version 0.26, and returned {found}")
 
 
 def _stamp(env: Any, strategy: Strategy) -> str:
