@@ -681,6 +681,7 @@ def test_the_film_of_an_episode_is_where_it_is_said_to_be(uflp: Call) -> None:
     ended = uflp("evaluate", "run", "--episodes", "1", "--video", "a/film.gif", "--json")
     assert ended.code == 0, ended
     assert "film in a/film.gif" in ended.out.splitlines()
+    assert ended.out.splitlines()[0].endswith("over 1 episode")
     assert json.loads(ended.out.splitlines()[-1])["video"] == "a/film.gif"
     assert Path("a/film.gif").stat().st_size > 0
 
