@@ -86,6 +86,12 @@ def test_what_is_not_an_agent_is_refused(tmp_path: Path, content: bytes) -> None
         uflp.load(tmp_path / "missing")
 
 
+def test_a_folder_of_runs_names_one_of_them(folder: Path) -> None:
+    """As `--seeds` leaves one."""
+    with pytest.raises(UsageError, match=f"holds runs, such as {folder}"):
+        uflp.load(folder.parent)
+
+
 def test_an_observation_of_another_shape_is_refused(folder: Path) -> None:
     with pytest.raises(UsageError, match="shape"):
         uflp.load(folder).act(np.zeros(36))
