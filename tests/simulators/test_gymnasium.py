@@ -214,6 +214,16 @@ def test_an_open_renderer_is_refused_with_a_way_out() -> None:
     env.close()
 
 
+def test_a_renderer_that_is_opened_later_is_refused_with_a_way_out() -> None:
+    pytest.importorskip("pygame")
+    simulator = GymnasiumSimulator(gymnasium.make("CartPole-v1", render_mode="rgb_array"))
+    simulator.reset(seed=0)
+    simulator.render()
+    with pytest.raises(SnapshotError, match=r"^env.*screen.*pygame.*render_mode=None"):
+        simulator.save()
+    simulator.close()
+
+
 @pytest.mark.parametrize("name", ["CartPole-v1", "Pendulum-v1", "FrozenLake8x8-v1", "Blackjack-v1"])
 def test_gymnasium_environments_keep_every_promise(name: str) -> None:
     assert check(lambda: Gymnasium(name).make(0), steps=30) == []

@@ -310,7 +310,12 @@ class GymnasiumSimulator(Simulator):
         return copied(observation), float(reward), terminated, truncated, info
 
     def _save(self) -> Any:
-        return self.strategy.save()
+        try:
+            return self.strategy.save()
+        except UnreadableError as error:  # It came later, such as a renderer that was opened.
+            way_out = _WAYS_OUT.get(_package(error.cls), _OWN_METHODS)
+            why = _as_users_know_it(str(error))
+            raise SnapshotError(f"{why}; the way out: {way_out}") from error
 
     def _restore(self, data: Any, *, exact: bool) -> tuple[Any, dict[str, Any]]:
         if not exact:
@@ -346,6 +351,8 @@ _WAYS_OUT = {
 }
 """Packages whose objects only look as if they could be copied, and what to do instead."""
 
+_OWN_METHODS = "give it two methods, get_state() and set_state(state)"
+
 
 def _choose(layered: LayeredEnv, name: str) -> Strategy:
     """Return the strategy of a name, or the first that can save the layered."""
@@ -354,7 +361,7 @@ def _choose(layered: LayeredEnv, name: str) -> Strategy:
         skip |= _TABLES
     candidates = [STRATEGIES[name]] if name != "auto" else list(STRATEGIES.values())[:-1]
     reasons: list[str] = []
-    way_out = "give it two methods, get_state() and set_state(state)"
+    way_out = _OWN_METHODS
     for candidate in candidates:
         if candidate is Copy and way_out in _WAYS_OUT.values():
             break
