@@ -482,6 +482,23 @@ def test_a_signal_saves_and_the_command_that_is_shown_goes_on(
     refused(uflp(*rest), "my run", "finished")
 
 
+def test_a_signal_that_a_callback_swallowed_before_the_run_ends_it(
+    uflp: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As JAX's at garbage collection does; compiling what a run starts with collects a lot."""
+
+    class Swallowing:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(jobs_module, "require_faithful", lambda settings: Swallowing())
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    before = tree(tmp_path)
+    ended = uflp("train", "deep-sea", *SMALL, "--queries", "20", "--out", "run")
+    assert (ended.code, ended.err) == (130, f"uflp: {Interrupted().advice}\n")
+    assert tree(tmp_path) == before
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -664,6 +681,7 @@ def test_the_film_of_an_episode_is_where_it_is_said_to_be(uflp: Call) -> None:
     ended = uflp("evaluate", "run", "--episodes", "1", "--video", "a/film.gif", "--json")
     assert ended.code == 0, ended
     assert "film in a/film.gif" in ended.out.splitlines()
+    assert ended.out.splitlines()[0].endswith("over 1 episode")
     assert json.loads(ended.out.splitlines()[-1])["video"] == "a/film.gif"
     assert Path("a/film.gif").stat().st_size > 0
 

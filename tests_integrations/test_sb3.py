@@ -232,6 +232,13 @@ def cart_pole() -> Any:
     return gymnasium.make("CartPole-v1", max_episode_steps=30)
 
 
+@pytest.mark.parametrize("callback", [LogMetrics, InjectTransitions])
+def test_callbacks_ask_for_local_access(callback: Any) -> None:
+    agent = small_dqn(cart_pole())
+    with pytest.raises(UsageError, match="wrapped in LocalAccess"):
+        agent.learn(20, callback=callback())
+
+
 @pytest.mark.parametrize("processes", [False, 2])
 def test_without_restarts_the_copies_are_what_sb3_makes(processes: Any) -> None:
     ours = LocalAccessVecEnv(cart_pole, 3, p_init=1.0, processes=processes)

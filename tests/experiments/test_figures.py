@@ -276,6 +276,13 @@ FAMILIES = {
 }
 
 
+def test_a_title_tells_what_differs_from_the_figure():
+    plan = FIGURES["deep-sea-50"]
+    assert plan.at("laptop").title == plan.title
+    assert plan.at("paper", {"size": 10, "n_step": 3}).title == f"{plan.title} (size=10, n_step=3)"
+    assert plan.at("smoke", {"size": 4}).title == f"{plan.title} (smoke test, size=4)"
+
+
 @pytest.mark.parametrize("home", FAMILIES)
 def test_figures_are_made_at_smoke_scale(home, tmp_path, monkeypatch, capsys):
     require_simulators_of(home)
@@ -289,7 +296,9 @@ def test_figures_are_made_at_smoke_scale(home, tmp_path, monkeypatch, capsys):
         plan = FIGURES[name]
         if plan.kind in ("finals", "maxima"):
             assert str(tmp_path / f"{name}.md") in out
-            assert (tmp_path / f"{name}.md").read_text().startswith(f"# {plan.title}\n")
+            assert (
+                (tmp_path / f"{name}.md").read_text().startswith(f"# {plan.title} (smoke test)\n")
+            )
         else:
             assert str(tmp_path / f"{name}.png") in out
             assert (tmp_path / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
@@ -338,7 +347,8 @@ def test_a_figure_can_be_drawn_before_all_runs_are_there(tmp_path, monkeypatch, 
     with contextlib.suppress(SystemExit):
         run(monkeypatch, *words)
     assert not jobs[5].folder.exists()
-    assert "(5 of 6 runs)" in (tmp_path / "deep-sea-scaling.svg").read_text()
+    picture = (tmp_path / "deep-sea-scaling.svg").read_text()
+    assert "(smoke test) (5 of 6 runs)" in picture
     entry = json.loads((tmp_path / "provenance.json").read_text())["deep-sea-scaling"]
     assert entry["runs"] == {"planned": 6, "finished": 5}
 

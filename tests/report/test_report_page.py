@@ -166,8 +166,10 @@ def test_an_unwritable_page_leaves_nothing_behind(make_run: MakeRun, tmp_path: P
         tmp_path / "file",
         run / "metrics.csv",
         Path("/dev/null"),
+        # A page is HTML or Markdown, whatever the file is called.
+        tmp_path / "report.pdf",
     ):
-        with pytest.raises(UsageError, match=r"folder|written|not an earlier report"):
+        with pytest.raises(UsageError, match=r"folder|written|not an earlier report|ends in .html"):
             write_report([tmp_path / "runs"], out)
     assert everything(tmp_path) == before
     assert {path for path in tmp_path.rglob("*") if path.is_dir()} == folders

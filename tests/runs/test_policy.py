@@ -6,6 +6,7 @@ import json
 import signal
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from resuming import small
 import uflp
 from uflp import cli
 from uflp.experiments.trained import export
+from uflp.report.video import Recorder
 from uflp.runs.interruption import Interrupted
 from uflp.runs.train import train
 from uflp.simulators import SIMULATORS
@@ -84,6 +86,12 @@ def test_what_is_not_an_agent_is_refused(tmp_path: Path, content: bytes) -> None
         uflp.load(tmp_path / "missing")
 
 
+def test_a_folder_of_runs_names_one_of_them(folder: Path) -> None:
+    """As `--seeds` leaves one."""
+    with pytest.raises(UsageError, match=f"holds runs, such as {folder}"):
+        uflp.load(folder.parent)
+
+
 def test_an_observation_of_another_shape_is_refused(folder: Path) -> None:
     with pytest.raises(UsageError, match="shape"):
         uflp.load(folder).act(np.zeros(36))
@@ -115,6 +123,40 @@ def test_pictures_differ_from_state_to_state(name: str) -> None:
     assert first.dtype == np.uint8 and first.shape == second.shape
     assert first.shape[2] == 3
     assert (first != second).any()
+
+
+@pytest.mark.parametrize(
+    ("variables", "hint"), [({}, "set MUJOCO_GL=egl"), ({"MUJOCO_GL": "glfw"}, None)]
+)
+def test_what_cannot_draw_here_is_told_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], hint: str | None
+) -> None:
+    """MuJoCo raises errors of its own where there is no screen."""
+
+    class Blind:
+        def render(self) -> np.ndarray:
+            raise RuntimeError("no OpenGL\ncontext.")
+
+    monkeypatch.setitem(sys.modules, "mujoco", ModuleType("mujoco"))
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("MUJOCO_GL", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(UsageError, match="RuntimeError: no OpenGL context") as refused:
+        Recorder()(Blind())
+    assert ("MUJOCO_GL" in str(refused.value)) == (hint is not None)
+    assert hint is None or hint in str(refused.value)
+
+
+def test_minigrid_is_filmed() -> None:
+    pytest.importorskip("minigrid")
+    from uflp.simulators.minigrid import Minigrid
+
+    simulator = Minigrid("MiniGrid-Empty-5x5-v0").make_drawing(0)
+    recorder = Recorder()
+    evaluate(simulator, lambda *_: 2, 1, np.random.default_rng(0), recorder, 3)
+    assert recorder.frames[0].ndim == 3
+    assert (recorder.frames[0] != recorder.frames[-1]).any()
 
 
 def test_an_agent_that_does_not_learn_acts_by_chance(tmp_path: Path) -> None:

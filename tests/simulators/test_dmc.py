@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import uflp
+from uflp.report.video import Recorder
 from uflp.simulators.lookup import named
 from uflp.types import UsageError
 
@@ -68,3 +69,19 @@ def test_the_time_limit_starts_anew_at_a_restart() -> None:
 def test_unknown_tasks_are_refused() -> None:
     with pytest.raises(UsageError, match="did you mean 'cartpole-swingup'"):
         named("dmc:cartpole-swing_up")
+
+
+def test_a_film_has_its_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing itself takes OpenGL, which is not everywhere."""
+
+    def render(self: Any, height: int, width: int, camera_id: int) -> np.ndarray:
+        return np.full((height, width, 3), camera_id, np.uint8)[::-1]
+
+    monkeypatch.setattr("dm_control.mujoco.engine.Physics.render", render)
+    settings = named("dmc:cartpole-swingup_sparse")
+    drawing, plain = settings.make_drawing(0), settings.make(0)
+    assert np.array_equal(drawing.reset(seed=3)[0], plain.reset(seed=3)[0])
+    recorder = Recorder()
+    recorder(drawing)
+    assert recorder.frames[0].shape == (240, 320, 3)
+    assert plain.render() is None

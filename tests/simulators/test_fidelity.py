@@ -227,6 +227,40 @@ def test_what_is_broken_is_named_with_where_it_comes_from(
     assert reason in verdict.reason
 
 
+class OfFourValues(Counter):
+    """Has the step of Gym before version 0.26."""
+
+    def step(self, action: int) -> Any:
+        observation, reward, terminated, truncated, info = super().step(action)
+        return observation, reward, terminated or truncated, info
+
+
+class OfOneValue(Counter):
+    """Has the reset of Gym before version 0.26."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return super().reset(seed=seed)[0]
+
+
+def test_what_fails_by_itself_is_told_once_and_not_blamed_on_the_strategy() -> None:
+    verdict = judge(named(f"{__name__}:OfFourValues"), steps=20)
+    (finding,) = verdict.findings
+    assert "step(action) must return five values" in finding.detail
+    assert verdict.grade == "diverges"
+    assert verdict.lines(20)[-1].startswith("why: the environment fails by itself")
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [(OfFourValues, "must return five.*4 values"), (OfOneValue, "must return two")],
+)
+def test_calls_of_old_gym_are_named(env: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        wrapped = uflp.LocalAccess(env)
+        wrapped.reset(seed=0)
+        wrapped.step(0)
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [

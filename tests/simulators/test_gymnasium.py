@@ -82,6 +82,50 @@ class SavesItself(Uncopied):
         self.inner.box[0], self.time = state["place"], state["time"]
 
 
+class OwnNoise(Drift):
+    """Draws from a generator of its own, which its author leaves out of the state."""
+
+    def __init__(self) -> None:
+        self.noise = np.random.default_rng()
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        if seed is not None:
+            self.noise = np.random.default_rng(seed)
+        return super().reset(seed=seed)
+
+    def step(self, action: int) -> Any:
+        self.place = self.place + action + self.noise.normal()
+        self.time += 1
+        return self.place.copy(), 1.0, self.time == 30, False, {}
+
+    def get_state(self) -> Any:
+        return {"place": self.place.copy(), "time": self.time}
+
+    def set_state(self, state: Any) -> None:
+        self.place, self.time = state["place"].copy(), state["time"]
+
+
+class SavesItsNoise(OwnNoise):
+    """Its author takes the generator for a part of the state."""
+
+    def get_state(self) -> Any:
+        return {**super().get_state(), "noise": self.noise.bit_generator.state}
+
+    def set_state(self, state: Any) -> None:
+        super().set_state(state)
+        self.noise = np.random.default_rng()
+        self.noise.bit_generator.state = state["noise"]
+
+
+class HandsOverItsNoise(OwnNoise):
+    def get_state(self) -> Any:
+        return {**super().get_state(), "noise": self.noise}
+
+    def set_state(self, state: Any) -> None:
+        super().set_state(state)
+        self.noise = state["noise"]
+
+
 class AdaptsC(Drift):
     """Is no wrapper, and what it calls its env is an object in C."""
 
@@ -118,6 +162,9 @@ def simulator_of(env: Any, strategy: str = "auto") -> GymnasiumSimulator:
         (CopiesOnly, "replay"),
         (SavesItself, "native"),
         (SavesItself, "replay"),
+        (OwnNoise, "native"),
+        (SavesItsNoise, "native"),
+        (HandsOverItsNoise, "native"),
         (AdaptsC, "copy"),
         (AdaptsC, "replay"),
         (AdaptsDrift, "copy"),
@@ -165,6 +212,16 @@ def test_an_open_renderer_is_refused_with_a_way_out() -> None:
     with pytest.raises(UnsavableError, match=r"pygame.*render_mode=None"):
         GymnasiumSimulator(env)
     env.close()
+
+
+def test_a_renderer_that_is_opened_later_is_refused_with_a_way_out() -> None:
+    pytest.importorskip("pygame")
+    simulator = GymnasiumSimulator(gymnasium.make("CartPole-v1", render_mode="rgb_array"))
+    simulator.reset(seed=0)
+    simulator.render()
+    with pytest.raises(SnapshotError, match=r"^env.*screen.*pygame.*render_mode=None"):
+        simulator.save()
+    simulator.close()
 
 
 @pytest.mark.parametrize("name", ["CartPole-v1", "Pendulum-v1", "FrozenLake8x8-v1", "Blackjack-v1"])

@@ -306,7 +306,9 @@ def test_a_run_begins_with_the_agent_of_another(tmp_path: Path) -> None:
 def test_an_agent_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     uflp.train("deep-sea", out=tmp_path / "first", **SEA)
     wider = {**SEA, "hidden": (5, 5)}
-    with pytest.raises(UsageError, match=r"the agent of .*first does not fit this run"):
+    with pytest.raises(
+        UsageError, match=r"the agent of .*first does not fit this run: the network has"
+    ):
         uflp.train("deep-sea", init_from=tmp_path / "first", out=tmp_path / "new", **wider)
     with pytest.raises(UsageError, match="nowhere holds no trained agent"):
         uflp.train("deep-sea", init_from=tmp_path / "nowhere", out=tmp_path / "new", **SEA)

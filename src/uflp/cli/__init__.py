@@ -17,7 +17,7 @@ from uflp import __version__
 from uflp.arguments import named_as_flags
 from uflp.cli import check, experiments, listing, runs, train
 from uflp.progress import LenientStream, protect_streams
-from uflp.runs.interruption import Interrupted
+from uflp.runs.interruption import Interrupted, Interruption
 from uflp.types import RunError, UsageError
 
 app = typer.Typer(
@@ -63,7 +63,8 @@ def main() -> None:
     protect_streams()
     try:
         try:
-            with named_as_flags():
+            # A run and a series of runs have their own; before and after, there is nothing to save.
+            with Interruption(at_once=True), named_as_flags():
                 app(prog_name="uflp")
         finally:
             sys.stdout.flush()

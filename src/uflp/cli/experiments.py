@@ -77,7 +77,8 @@ def figure(
     jobs = plan.jobs(scale, out / "runs", changes)
     if not partial:
         run_missing(jobs, out)
-    print(write_figure(name, plan.at(scale), jobs, out, changes.command(name, scale)))
+    shown = plan.at(scale, overrides)
+    print(write_figure(name, shown, jobs, out, changes.command(name, scale)))
     if plan.claim:
         print(f"The paper: {plan.claim}.")
 

@@ -51,9 +51,10 @@ def evaluate(
     result = policy.evaluate(episodes, seed, simulator=recorded)
     if demonstrations is not None:
         recorded.write(demonstrations)
+    played = "1 episode" if result.episodes == 1 else f"{result.episodes} episodes"
     print(
         f"{policy.settings.preset}, {policy.settings.agent}, {policy.queries:,} queries: "
-        f"return {result.mean:.3f} ± {result.std:.3f} over {result.episodes} episodes"
+        f"return {result.mean:.3f} ± {result.std:.3f} over {played}"
     )
     for path, what in ((video, "film"), (demonstrations, "demonstrations")):
         if path is not None:

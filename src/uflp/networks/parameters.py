@@ -30,11 +30,12 @@ def loaded_tree(state: State, like: Any) -> Any:
             f"there are {len(state['leaves'])} arrays of parameters, not {len(leaves)}"
         )
     pairs = zip(state["leaves"], leaves, strict=True)
+    what = "the network has other layers or inputs: an array of its parameters"
     # Copied by JAX: an update uses up the memory of what it is given.
     return jax.tree.unflatten(
         tree,
         [
-            jax.numpy.array(finite(array(leaf, np.asarray(own), "a leaf"), "a parameter"))
+            jax.numpy.array(finite(array(leaf, np.asarray(own), what), "a parameter"))
             for leaf, own in pairs
         ],
     )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import gymnasium
 import numpy as np
 
 from uflp.arguments import argument
 from uflp.files import replacing
-from uflp.types import UsageError
+from uflp.types import UsageError, name_and_text
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -85,12 +86,21 @@ def _picture(simulator: Any) -> np.ndarray:
         picture = simulator.render()
     except NotImplementedError:
         picture = None
-    except (gymnasium.error.Error, ImportError) as error:
-        why = " ".join(str(error).split())
-        raise UsageError(f"this simulator cannot draw pictures here: {why}") from error
+    except Exception as error:  # drawing is anybody's code, and may need a screen
+        why = " ".join(name_and_text(error).split()).rstrip(".")
+        raise UsageError(
+            f"this simulator cannot draw pictures here: {why}{_way_to_a_screen()}"
+        ) from error
     if not isinstance(picture, np.ndarray) or picture.dtype != np.uint8 or picture.ndim != 3:
         raise UsageError(f"this simulator draws no pictures: leave out {argument('video')}")
     return picture
+
+
+def _way_to_a_screen() -> str:
+    """Return what MuJoCo asks for where there is no screen, else nothing."""
+    if "mujoco" not in sys.modules or "MUJOCO_GL" in os.environ or os.environ.get("DISPLAY"):
+        return ""
+    return "; where there is no screen, set MUJOCO_GL=egl, which MuJoCo reads when it starts"
 
 
 def check_film(path: Path) -> None:

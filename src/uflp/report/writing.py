@@ -33,6 +33,10 @@ class Report(NamedTuple):
     skipped: tuple[Skipped, ...]
 
 
+_MARKDOWN = (".md",)
+_HTML = (".html", ".htm")
+
+
 def write_report(
     directories: Sequence[Path], out: Path | None = None, *, costs: str = ""
 ) -> Report:
@@ -66,7 +70,7 @@ def write_report(
     presets: dict[str, list[Group]] = {}
     for group in groups:
         presets.setdefault(group.preset, []).append(group)
-    write = _markdown if out.suffix == ".md" else _html
+    write = _markdown if out.suffix.lower() in _MARKDOWN else _html
     write_files(write(out, presets, skipped, costs), out)
     return Report(out, tuple(skipped))
 
@@ -96,7 +100,7 @@ def _markdown(
 
 
 def _check(out: Path) -> None:
-    """Refuse to write over anything but an earlier report."""
+    """Refuse another kind of file, and to write over anything but an earlier report."""
     try:
         if out.is_dir():
             raise UsageError(f"{out} is a folder: name a file in it")
@@ -105,6 +109,8 @@ def _check(out: Path) -> None:
         raise UsageError(f"{out} cannot be written: {error.strerror}") from error
     if not known:
         raise UsageError(f"{out} is not an earlier report: choose another file, or remove it")
+    if out.suffix and out.suffix.lower() not in (*_MARKDOWN, *_HTML):
+        raise UsageError(f"a report ends in .html or .md, and {out} does not")
 
 
 def _is_report(path: Path) -> bool:

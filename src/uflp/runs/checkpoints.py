@@ -27,7 +27,16 @@ from uflp.files import NotOrdinaryError, require_folder, sync_folder
 from uflp.planning import Lineage
 from uflp.planning.history import saved_entries
 from uflp.planning.lineage import Segment
-from uflp.runs.folder import AGENT, CHECKPOINT, HISTORY, METRICS, RunFolder, completed, difference
+from uflp.runs.folder import (
+    AGENT,
+    CHECKPOINT,
+    CONFIG,
+    HISTORY,
+    METRICS,
+    RunFolder,
+    completed,
+    difference,
+)
 from uflp.runs.hub import is_hub_folder, read_hub_agent, read_hub_history
 from uflp.runs.interruption import Interrupted, Interruption, resume_command
 from uflp.runs.run_protocol import RunProtocol
@@ -481,7 +490,9 @@ def read_agent(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     if not isinstance(saved, dict) or not {"identity", "run"} <= saved.keys():
-        raise UsageError(f"{path} holds no trained agent: neither {AGENT} nor a checkpoint")
+        runs = sorted(config.parent for config in path.glob(f"*/{CONFIG}"))
+        why = f"it holds runs, such as {runs[0]}" if runs else f"neither {AGENT} nor a checkpoint"
+        raise UsageError(f"{path} holds no trained agent: {why}")
     return saved
 
 

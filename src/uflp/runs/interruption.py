@@ -50,6 +50,10 @@ class Interruption:
     of the main thread, where signals cannot be caught, nothing is noted. Who uses this looks at
     `signal` once more afterwards: it may have come when there was nothing left to stop.
 
+    What ends at once is an exception, and Python drops one that is raised in a `__del__` or during
+    garbage collection, where libraries have callbacks. So one inside another looks whether the
+    outer one has ended already.
+
     Attributes:
         signal: number of the signal that came, None if none did.
     """
@@ -62,6 +66,10 @@ class Interruption:
     def __enter__(self) -> Interruption:
         if threading.current_thread() is threading.main_thread():
             caught = [one for one in SIGNALS if signal.getsignal(one) is not signal.SIG_IGN]
+            for number in caught:
+                outer = getattr(signal.getsignal(number), "__self__", None)
+                if isinstance(outer, Interruption) and outer._at_once and outer.signal is not None:
+                    raise Interrupted(outer.signal)
             self._before = {number: signal.signal(number, self._note) for number in caught}
         return self
 

@@ -69,17 +69,19 @@ def train(
         stopped = _drive(run.train(lambda: None), rows.append, goal, callback)
         summary = summarize(settings, rows, run.seconds, None, stopped)
         return Outcome(settings, summary, rows, None, run.queries, saved_tree(run.learner))
-    folder = RunFolder(
-        out,
-        settings,
-        stop_at_return,
-        run.simulator.stamp,
-        run.exploration_log.records,
-        cluster_config=run.cluster_config,
-        numerics=numerics(run.simulator),
-        resume=resume,
-    )
-    with folder, Interruption() as interruption:
+    with (
+        Interruption() as interruption,
+        RunFolder(
+            out,
+            settings,
+            stop_at_return,
+            run.simulator.stamp,
+            run.exploration_log.records,
+            cluster_config=run.cluster_config,
+            numerics=numerics(run.simulator),
+            resume=resume,
+        ) as folder,
+    ):
         remember(out, names_of_run(settings.imports, run.cluster_config))
         rows = []
         saver = Saver(run, rows, folder, interruption, checkpoint_seconds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +15,12 @@ from uflp.registry import unknown
 from uflp.simulators.bsuite import outcome, space
 from uflp.simulators.gymnasium import GymnasiumSimulator, check_strategy
 from uflp.simulators.small_rng import small_rng
+from uflp.simulators.strategies import Replay
 from uflp.simulators.time_limits import check_time_limit
 from uflp.types import UsageError
+
+_PIXELS = (240, 320)
+"""Height and width of a picture."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +45,18 @@ class Dmc:
 
     def make(self, seed: int) -> GymnasiumSimulator:
         """Return a simulator; its randomness comes from the seeds that `reset` is given."""
+        return self._of(None, self.strategy)
+
+    def make_drawing(self, seed: int) -> GymnasiumSimulator:
+        """Return a simulator that draws pictures of the same episodes."""
+        # What is filmed need not be saved, and a window cannot be.
+        return self._of("rgb_array", Replay.name)
+
+    def _of(self, render_mode: str | None, strategy: str) -> GymnasiumSimulator:
+        domain, task = self.id.split("-", 1)
         return GymnasiumSimulator(
-            DmcEnv(*self.id.split("-", 1)),
-            strategy=self.strategy,
+            DmcEnv(domain, task, render_mode),
+            strategy=strategy,
             time_limit=self.time_limit,
             count_cells=True,
         )
@@ -52,7 +66,10 @@ class Dmc:
 def registered() -> tuple[str, ...]:
     """Return the names of all tasks of the suite."""
     try:
-        from dm_control import suite
+        with warnings.catch_warnings():
+            # It looks for a screen, which training does not need, and misses it aloud.
+            warnings.filterwarnings("ignore", module="glfw")
+            from dm_control import suite
     except ImportError as error:
         raise UsageError("dm_control is not installed: pip install 'uflp[robotics]'") from error
     return tuple(f"{domain}-{task}" for domain, task in suite.ALL_TASKS)
@@ -68,9 +85,12 @@ class DmcEnv(gymnasium.Env[Any, Any]):
         data: state of the physics.
     """
 
-    def __init__(self, domain: str, task: str):
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 25}  # noqa: RUF012 (as Gymnasium has it)
+
+    def __init__(self, domain: str, task: str, render_mode: str | None = None):
         from dm_control import suite
 
+        self.render_mode = render_mode
         self._name = f"{domain}-{task}"
         self._env = suite.load(domain, task, task_kwargs={"random": small_rng(0)})
         self.data = self._env.physics.data.ptr
@@ -91,6 +111,13 @@ class DmcEnv(gymnasium.Env[Any, Any]):
         """Take one action."""
         observation, reward, terminated, truncated, info = outcome(self._env.step(action))
         return _flat(observation), reward, terminated, truncated, info
+
+    def render(self) -> Any:
+        """Return a picture, uint8 [H, W, 3], if it was made with `render_mode="rgb_array"`."""
+        if self.render_mode is None:
+            return None
+        # A copy: dm_control gives the rows from the last to the first.
+        return np.ascontiguousarray(self._env.physics.render(*_PIXELS, camera_id=0))
 
     def __str__(self) -> str:
         return f"<DmcEnv {self._name}>"

@@ -25,6 +25,8 @@ from uflp.types import UsageError, name_and_text
 TOLERANCE = 1e-6
 """The difference up to which numbers count as equal, relative to numbers larger than 1."""
 
+_FAILS = "the environment fails by itself, before anything is restored"
+
 Grade = Literal["bit", "tolerance", "diverges", "refused"]
 
 
@@ -75,7 +77,7 @@ class Verdict:
         lines += [f"broken: {promise}: {detail}" for promise, detail in self.findings]
         if self.reason:
             lines.append(f"why: {self.reason}")
-        if self.outcome == "faithful":
+        if self.outcome == "faithful" or self.reason == _FAILS:
             return lines
         if {promise for promise, _ in self.findings} == {contract.SPACE}:
             wrong = "it goes back, but cells and networks are scaled by bounds that are wrong"
@@ -168,6 +170,8 @@ def judge(
     grade: Grade = "bit" if apart.first is None else "tolerance"
     if apart.diverged is not None or contract.EXACT in dict(findings):
         grade = "diverges"
+    if reason == _FAILS:  # Whatever else is promised fails in the same way.
+        findings = tuple(found for found in findings if found.promise == contract.SEEDS)
     return Verdict(
         "unfaithful" if findings else "faithful",
         strategy,
@@ -279,7 +283,7 @@ def _origin(script: ActionScript, findings: tuple[Finding, ...]) -> str:
     """Say what a restore leaves different, as far as attributes show it."""
     broken = dict(findings)
     if broken.get(contract.SEEDS, "").startswith(contract.RAISED):
-        return "the environment fails by itself, before anything is restored"
+        return _FAILS
     if contract.SEEDS in broken:
         return (
             "reset(seed=…) does not decide the episode: draw from self.np_random, which "

@@ -295,13 +295,13 @@ class GymnasiumSimulator(Simulator):
         self.env.close()
 
     def _reset(self, seed: int | None) -> tuple[Any, dict[str, Any]]:
-        observation, info = self.strategy.reset(seed, self._options)
+        observation, info = _whole(self.strategy.reset(seed, self._options), _OF_RESET)
         self._layered.see(observation, info)
         self._time_limits.reset()
         return copied(observation), info
 
     def _step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        observation, reward, terminated, truncated, info = self._take(action)
+        observation, reward, terminated, truncated, info = _whole(self._take(action), _OF_STEP)
         self._layered.see(observation, info)
         terminated, truncated = bool(terminated), bool(truncated)
         self._time_limits.stepped(terminated, truncated)
@@ -310,7 +310,12 @@ class GymnasiumSimulator(Simulator):
         return copied(observation), float(reward), terminated, truncated, info
 
     def _save(self) -> Any:
-        return self.strategy.save()
+        try:
+            return self.strategy.save()
+        except UnreadableError as error:  # It came later, such as a renderer that was opened.
+            way_out = _WAYS_OUT.get(_package(error.cls), _OWN_METHODS)
+            why = _as_users_know_it(str(error))
+            raise SnapshotError(f"{why}; the way out: {way_out}") from error
 
     def _restore(self, data: Any, *, exact: bool) -> tuple[Any, dict[str, Any]]:
         if not exact:
@@ -346,6 +351,8 @@ _WAYS_OUT = {
 }
 """Packages whose objects only look as if they could be copied, and what to do instead."""
 
+_OWN_METHODS = "give it two methods, get_state() and set_state(state)"
+
 
 def _choose(layered: LayeredEnv, name: str) -> Strategy:
     """Return the strategy of a name, or the first that can save the layered."""
@@ -354,7 +361,7 @@ def _choose(layered: LayeredEnv, name: str) -> Strategy:
         skip |= _TABLES
     candidates = [STRATEGIES[name]] if name != "auto" else list(STRATEGIES.values())[:-1]
     reasons: list[str] = []
-    way_out = "give it two methods, get_state() and set_state(state)"
+    way_out = _OWN_METHODS
     for candidate in candidates:
         if candidate is Copy and way_out in _WAYS_OUT.values():
             break
@@ -391,10 +398,24 @@ def _package(cls: type) -> str:
 
 def _first_reset(env: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
     try:
-        return env.reset() if options is None else env.reset(options=options)
+        result = env.reset() if options is None else env.reset(options=options)
     except (Exception, SystemExit) as error:  # an environment is anybody's code
         reason = f"{type(error).__name__}: {_one_line(error)}"
         raise UnsavableError(f"{env} cannot be reset: {reason}") from error
+    observation, info = _whole(result, _OF_RESET)
+    return observation, info
+
+
+_OF_RESET = "reset() must return two values (observation, info)"
+_OF_STEP = "step(action) must return five values (observation, reward, terminated, truncated, info)"
+
+
+def _whole(result: Any, promise: str) -> Any:
+    """Return what a call gave, if it has as many values as Gymnasium's calls have."""
+    if isinstance(result, tuple) and len(result) == (2 if promise is _OF_RESET else 5):
+        return result
+    found = f"{len(result)} values" if isinstance(result, tuple) else f"a {type(result).__name__}"
+    raise UsageError(f"{promise}, as Gymnasium has it since version 0.26, and returned {found}")
 
 
 def _stamp(env: Any, strategy: Strategy) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -10,6 +11,7 @@ from gymnasium.spaces import Box
 
 from uflp.registry import unknown
 from uflp.simulators.gymnasium import GymnasiumSimulator, made
+from uflp.simulators.strategies import Replay
 from uflp.simulators.time_limits import check_time_limit
 from uflp.types import UsageError
 
@@ -40,17 +42,24 @@ class Minigrid:
 
     def make(self, seed: int) -> GymnasiumSimulator:
         """Return a simulator; its randomness comes from the seeds that `reset` is given."""
+        return self._of(made(self.id), self.strategy)
+
+    def make_drawing(self, seed: int) -> GymnasiumSimulator:
+        """Return a simulator that draws pictures of the same episodes."""
+        # What is filmed need not be saved, and a canvas cannot be.
+        return self._of(made(self.id, render_mode="rgb_array"), Replay.name)
+
+    def _of(self, env: gymnasium.Env[Any, Any], strategy: str) -> GymnasiumSimulator:
         from minigrid.core.constants import OBJECT_TO_IDX
         from minigrid.wrappers import ImgObsWrapper
 
-        env = made(self.id)
         if self.observation == "image":
             env = ImgObsWrapper(env)
             # Codes of objects, colours and states, not pixels, whatever MiniGrid says.
             shape = env.observation_space.shape
             env.observation_space = Box(0, max(OBJECT_TO_IDX.values()), shape, np.uint8)
         return GymnasiumSimulator(
-            env, strategy=self.strategy, time_limit=self.time_limit, count_cells=True
+            env, strategy=strategy, time_limit=self.time_limit, count_cells=True
         )
 
 

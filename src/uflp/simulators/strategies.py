@@ -145,8 +145,8 @@ _PAIRS = (
 class _NativeCodec:
     """Reads and writes an environment through its own two methods.
 
-    Its random number generator goes beside the state that they exchange: whether an author thought
-    of it or not, an exact restore sets it, and a fresh one leaves it as it was.
+    Its random generators go beside the state that they exchange: whether an author thought of them
+    or not, an exact restore sets them, and a fresh one leaves them as they were.
     """
 
     def __init__(self, get: str, set_: str):
@@ -154,21 +154,39 @@ class _NativeCodec:
         self._set = set_
 
     def read(self, env: Any) -> dict[str, Any]:
-        """Return what the environment says its state is, and its generator."""
-        return {"state": getattr(env, self._get)(), "generator": _own_generator(env)}
+        """Return the environment's generators, and what it says its state is."""
+        # Generators come first: where the state refers to one, it is the environment's own.
+        return {**self.held(env), "state": getattr(env, self._get)()}
 
     def held(self, env: Any) -> dict[str, Any]:
-        """Return the generator."""
-        return {"generator": _own_generator(env)}
+        """Return the generators: Gymnasium's, and those under other names, if there are any."""
+        kinds = reading.GENERATORS.values()
+        others = {
+            name: item
+            for name, item in vars(env).items()
+            if type(item) in kinds and reading.generator_state(item)[0] in reading.BIT_GENERATORS
+        }
+        others.pop(_OWN_GENERATOR, None)
+        own = getattr(env, _OWN_GENERATOR, None)
+        return {"generator": own, **({"generators": others} if others else {})}
 
     def write(self, env: Any, parts: dict[str, Any]) -> None:
         """Hand a state to the environment."""
-        generator = parts["generator"]
-        bits = None if generator is None else reading.generator_state(generator)[1]
+        # Snapshots of version 0.2.0 have none under other names.
+        generators = {_OWN_GENERATOR: parts["generator"], **parts.get("generators", {})}
+        bits = {
+            name: reading.generator_state(generator)[1]
+            for name, generator in generators.items()
+            if generator is not None
+        }
         getattr(env, self._set)(parts["state"])
-        if generator is not None:
-            reading.set_generator_state(generator, bits)
-            env._np_random = generator
+        for name, state in bits.items():
+            reading.set_generator_state(generators[name], state)
+            setattr(env, name, generators[name])
+
+
+_OWN_GENERATOR = "_np_random"
+"""Where Gymnasium keeps the generator of an environment."""
 
 
 def _native_codec(env: Any) -> _NativeCodec | None:
@@ -190,10 +208,6 @@ def _required_arguments(env: Any, method: str) -> int | None:
     parameters = list(inspect.signature(function).parameters.values())[1:]
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return sum(p.default is p.empty and p.kind not in kinds for p in parameters)
-
-
-def _own_generator(env: Any) -> Any:
-    return getattr(env, "_np_random", None)
 
 
 class Copy(Strategy):

@@ -202,6 +202,7 @@ class InjectTransitions(BaseCallback):
                 "which injected ones would tear apart: use a plain ReplayBuffer or "
                 'DictReplayBuffer without optimize_memory_usage, or first_action="free"'
             )
+        _require_local_access(self, "pop_transitions")
         self._transposers = list(_transposers(self.training_env))
 
     def _on_step(self) -> bool:
@@ -264,6 +265,9 @@ class LogMetrics(BaseCallback):
         super().__init__()
         self._period = period
 
+    def _init_callback(self) -> None:
+        _require_local_access(self, "metrics")
+
     def _on_step(self) -> bool:
         if self.n_calls % self._period == 0:
             self._record()
@@ -283,6 +287,16 @@ class LogMetrics(BaseCallback):
 
 
 _JOINED = {"deepest_start": max, "first_reward": min}
+
+
+def _require_local_access(callback: BaseCallback, method: str) -> None:
+    """Refuse an agent whose environments have not the method of `LocalAccess` that is called."""
+    envs = callback.training_env
+    if not isinstance(envs.unwrapped, LocalAccessVecEnv) and not envs.has_attr(method):
+        raise UsageError(
+            f"{type(callback).__name__} needs an agent whose environment is wrapped in "
+            "LocalAccess, such as PPO('MlpPolicy', uflp.LocalAccess(env))"
+        )
 
 
 def _reads_neighbours(buffer: Any) -> bool:

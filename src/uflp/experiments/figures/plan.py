@@ -147,11 +147,22 @@ class Figure:
         """The settings that are swept, the same at each scale."""
         return tuple(next(iter(self.scales.values())).sweep)
 
-    def at(self, scale: str) -> Figure:
-        """Return the figure as it is shown at a scale."""
+    def at(self, scale: str, overrides: Mapping[str, Any] | None = None) -> Figure:
+        """Return the figure as it is shown at a scale.
+
+        Args:
+            scale: name of the scale.
+            overrides: settings that differ from it. The title tells them, and a smoke test: it may
+                name a size that the runs do not have.
+        """
         size = self.scales[scale]
+        notes = ["smoke test"] if scale == "smoke" else []
+        notes += [f"{key}={value}" for key, value in (overrides or {}).items()]
         return dataclasses.replace(
-            self, lines=size.lines or self.lines, measure=size.measure or self.measure
+            self,
+            title=f"{self.title} ({', '.join(notes)})" if notes else self.title,
+            lines=size.lines or self.lines,
+            measure=size.measure or self.measure,
         )
 
     def jobs(self, scale: str, out: Path, changes: Changes | None = None) -> list[Job]:
