@@ -19,8 +19,9 @@ from uflp import spaces
 from uflp.cells import has_whole_numbers
 from uflp.planning.history import History, history_of
 from uflp.planning.observers import Observer, Observers
-from uflp.planning.planner import ByNovelty, EveryKth, LocalPlanner, SaveSchedule
+from uflp.planning.planner import LocalPlanner
 from uflp.planning.rules import RULES, Kind, Rule, RuleSettings, Sources
+from uflp.planning.save_schedule import ByNovelty, EveryKth, SaveSchedule
 from uflp.registry import unknown
 from uflp.simulators.base import Simulator
 from uflp.types import UsageError
