@@ -19,8 +19,10 @@ IDS = gymnasium.spaces.Discrete(100)
 
 
 def rows(replay: Replay) -> list[tuple[Any, ...]]:
-    """Returns all rows in the order of their places."""
-    return [tuple(map(float, row)) for row in replay._rows[: len(replay)].tolist()]
+    """Return all rows, oldest first."""
+    saved = replay.state()["rows"]
+    blocks = [columns["words"].view(replay.row) for *_, columns in saved.blocks(saved.first)]
+    return [tuple(map(float, row)) for block in blocks for row in block.ravel().tolist()]
 
 
 def drawn(replay: Replay, size: int) -> Batch:

@@ -25,7 +25,7 @@ from uflp.simulators.gymnasium import GymnasiumSimulator
 from uflp.types import UsageError
 from uflp.uncertainty.covariance import Covariance
 from uflp.wrappers import LocalAccess
-from uflp.wrappers.access_settings import _flattening
+from uflp.wrappers.access_settings import flattening
 
 
 class Corridor(gymnasium.Env[Any, Any]):
@@ -873,7 +873,7 @@ def test_observations_with_parts_are_flattened_as_gymnasium_does(kinds: Any, giv
     seen = {"a": [0.25, 0.1, -1.0], "z": [0.1, 0.5]}
     if given is not list:
         seen = {name: np.array(part, given) for name, part in seen.items()}
-    flatten = _flattening(space)
+    flatten = flattening(space)
     assert flatten is not None
     flat, expected = flatten(seen), spaces.flatten(space, seen)
     assert flat.dtype == expected.dtype and flat.tolist() == expected.tolist()

@@ -194,7 +194,7 @@ class AccessSettings:
             cells = Counts().make(_key_space(space), 1, seed)
         except UsageError:  # no uncertainty needs them, or the one that does has cells of its own
             return EveryKth(_SELDOM)
-        return ByNovelty(cells, flatten=_flattening(space))
+        return ByNovelty(cells, flatten=flattening(space))
 
 
 _ARGUMENTS = (
@@ -258,7 +258,7 @@ def _batch(uncertainty: Uncertainty | None) -> int | None:
     return None if cheap else 32
 
 
-def _flattening(space: gymnasium.Space[Any]) -> Callable[[Any], Any] | None:
+def flattening(space: gymnasium.Space[Any]) -> Callable[[Any], Any] | None:
     """Return what flattens observations with parts; None for those without."""
     if isinstance(space, _PLAIN):
         return None
@@ -284,7 +284,7 @@ def _flattening(space: gymnasium.Space[Any]) -> Callable[[Any], Any] | None:
 
 def _keying(space: gymnasium.Space[Any], uncertainty: Uncertainty) -> Callable[[Any], Any] | None:
     """Return what gives the key of an observation with parts; None for one without."""
-    flatten = _flattening(space)
+    flatten = flattening(space)
     return None if flatten is None else lambda seen: uncertainty.key_of(flatten(seen))
 
 
