@@ -536,7 +536,7 @@ def test_what_cannot_be_wrapped_is_closed_if_it_was_made_here() -> None:
             LocalAccess(make, **options)
         assert Closing.opened == 0
     given = Closing()
-    with pytest.raises(UnsavableError, match="cannot be saved"):
+    with pytest.raises(UnsavableError, match=r"cannot be saved: env\.handle cannot be saved: "):
         LocalAccess(given)
     assert Closing.opened == 1  # it is theirs who gave it
 
