@@ -75,7 +75,7 @@ class AccessSettings:
             raise UsageError("history_size must be a whole number of at least 1, not None")
         _at_least_1("history_size", self.history_size, "")
 
-    def make(self, simulator: Simulator, seed: int) -> PlannerParts:
+    def make(self, simulator: Simulator, seed: int) -> SharedParts:
         """Return the parts of a planner for a simulator.
 
         Args:
@@ -109,7 +109,7 @@ class AccessSettings:
             predict=_no_values,
             td_error=None,
         )
-        return PlannerParts(
+        return SharedParts(
             history=history,
             uncertainty=scores,
             rule=rule.make(sources),
@@ -133,7 +133,7 @@ class AccessSettings:
             "seed": str(seed),
         }
 
-    def planner(self, parts: PlannerParts, observer: Observer) -> LocalPlanner:
+    def planner(self, parts: SharedParts, observer: Observer) -> LocalPlanner:
         """Return the planner of one copy.
 
         Args:
@@ -209,7 +209,7 @@ _ARGUMENTS = (
 
 
 @dataclass(frozen=True)
-class PlannerParts:
+class SharedParts:
     """Parts that copies of an environment may share; see `LocalPlanner`.
 
     Attributes:
