@@ -259,6 +259,28 @@ def test_a_forced_first_action_is_taken_inside_and_queued() -> None:
     assert env.planner.uncertainty.visits[2, 1] == 1
 
 
+class FromFive(Walled):
+    """Right is 6, left is 5."""
+
+    action_space = spaces.Discrete(2, start=5)
+
+    def step(self, action: int) -> Any:
+        assert self.action_space.contains(action)
+        return super().step(action - 5)
+
+
+def test_actions_that_begin_at_another_number_are_counted_from_0() -> None:
+    env = LocalAccess(
+        FromFive(), p_init=0.0, batch=None, checkpoint_period=1, first_action="forced"
+    )
+    env.reset(seed=0)
+    walk(env, [5, 6, 5, 6, 6, 5, 6])  # all but the right action at place 2
+    assert env.planner.uncertainty.visits[:3].tolist() == [[1, 2], [1, 2], [1, 0]]
+    observation, info = env.reset()
+    assert (observation, info["uflp/first_action"]) == (3, 6)
+    assert env.planner.uncertainty.visits[2].tolist() == [1, 1]
+
+
 def test_a_forced_first_action_that_ends_the_episode_is_queued_and_another_drawn() -> None:
     env = LocalAccess(
         corridor(), p_init=0.0, batch=None, checkpoint_period=1, first_action="forced", seed=0
