@@ -50,7 +50,7 @@ def resolve(
     seed: int = 0,
     overrides: Mapping[str, Any] | None = None,
 ) -> RunSettings:
-    """Return the settings of a run, or raises `UsageError` with the choices there are.
+    """Return the settings of a run, or raise `UsageError` with the choices there are.
 
     Args:
         preset: name of a preset, or of a simulator with an id, such as `gym:MountainCar-v0`.

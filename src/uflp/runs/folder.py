@@ -429,7 +429,7 @@ def summarize(
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[Path]:
-    """Yield the path of a file; where it cannot be written, raises a `RunError` that names it."""
+    """Yield the path of a file; where it cannot be written, raise a `RunError` that names it."""
     try:
         yield path
     except OSError as error:

@@ -18,7 +18,7 @@ from uflp.state import State, StateError, Stateful, flag, number, real
 from uflp.training.build import Builder, PlannerParts
 from uflp.training.counters import BadNumberError, require_finite
 from uflp.training.exploration_log import ExplorationLog
-from uflp.training.metrics import Progress, Row, metrics_row
+from uflp.training.metrics import Row, RunCounts, metrics_row
 from uflp.training.rate_limiter import RateLimiter
 from uflp.training.settings import RunSettings
 from uflp.training.warm_start import adopt_history
@@ -151,7 +151,7 @@ class Run:
         self.check_parameters()
         evaluation = self.evaluator.evaluate(self.queries)
         self.exploration_log.evaluated(self.queries)
-        progress = Progress(
+        counts = RunCounts(
             queries=self.spent,
             seconds=self.seconds,
             rollouts=self.rollout.rollouts,
@@ -161,7 +161,7 @@ class Run:
             simulator=self.simulator.metrics(),
         )
         return metrics_row(
-            progress,
+            counts,
             evaluation,
             history_size=0 if self.history is None else len(self.history),
             replay_size=len(self.replay),

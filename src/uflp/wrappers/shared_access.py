@@ -42,7 +42,7 @@ class Begin(NamedTuple):
     options: dict[str, Any] | None = None
 
 
-class Result(NamedTuple):
+class CopyResult(NamedTuple):
     """Outcome of a copy's step, or of the beginning of an episode (no reward, no end)."""
 
     observation: Any
@@ -155,13 +155,13 @@ class SharedAccess:
         """Let the restarts follow from a seed."""
         self._rng = generator(seed)
 
-    def do(self, requests: Mapping[int, Step | Begin]) -> dict[int, Result]:
+    def do(self, requests: Mapping[int, Step | Begin]) -> dict[int, CopyResult]:
         """Let some copies step, and let others begin an episode, all at a time.
 
         Args:
             requests: by the number of the copy.
         """
-        results: dict[int, Result] = {}
+        results: dict[int, CopyResult] = {}
         waiting = dict(requests)
         for attempt in range(PATIENCE + 1):
             starts: dict[int, Start] = {}
@@ -272,7 +272,9 @@ class SharedAccess:
         first = (self._numbers.first(start.action, self._rng),) if self._forced else None
         return Command("restore", save, start.snapshot, first)
 
-    def _begun(self, copy: _Copy, start: Start, command: Command, begun: Begun) -> Result | None:
+    def _begun(
+        self, copy: _Copy, start: Start, command: Command, begun: Begun
+    ) -> CopyResult | None:
         """Note the beginning of an episode; return None where a forced a0 has ended it at once."""
         copy.observation = begun.observation
         copy.running = True
@@ -283,7 +285,7 @@ class SharedAccess:
         copy.mask = begun.mask
         if start.snapshot is None:
             copy.unsaved = copy.planner.history is not None
-            return Result(
+            return CopyResult(
                 begun.observation, 0.0, False, False, {**begun.info, "uflp/restart": False}
             )
         restored = start.snapshot
@@ -300,9 +302,9 @@ class SharedAccess:
             action = self._numbers.first(start.action, self._rng)
         copy.counters.restarts += 1
         about = {"uflp/restart": True, "uflp/entry": start.entry, "uflp/first_action": action}
-        return Result(observation, 0.0, False, False, {**info, **about})
+        return CopyResult(observation, 0.0, False, False, {**info, **about})
 
-    def _stepped(self, copy: _Copy, action: Any, step: Stepped, forced: bool = False) -> Result:
+    def _stepped(self, copy: _Copy, action: Any, step: Stepped, forced: bool = False) -> CopyResult:
         """Tell the planner of a step."""
         planner = copy.planner
         planner.visited(self._numbers.number_of(action))
@@ -332,7 +334,7 @@ class SharedAccess:
                 planner.ended(step.screen_score)
         if forced:
             copy.forced_transitions.add(transition)
-        return Result(step.observation, step.reward, step.terminated, truncated, step.info)
+        return CopyResult(step.observation, step.reward, step.terminated, truncated, step.info)
 
 
 def _settings(options: Mapping[str, Any]) -> AccessSettings:
