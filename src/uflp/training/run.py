@@ -115,11 +115,10 @@ class Run:
         """
         # Products this small lose more to handing work between threads than they gain from it.
         with threadpool_limits(1):
+            done = False
             if self.evaluator.under_way:  # An evaluation failed, and the run goes on.
                 yield self.evaluate()
-                done = self.spent >= self.settings.evaluation.queries
-            else:
-                done = False
+                done = self._budget_is_spent()
             # A run that is resumed may have spent its budget on a restore that it was saved after:
             # it still makes the query that the restore was for.
             while not done:
@@ -131,7 +130,7 @@ class Run:
                 if transition is not None:
                     self.accumulator.add(transition)
                     self.learn()
-                done = self.spent >= self.settings.evaluation.queries
+                done = self._budget_is_spent()
                 if done or (transition is not None and self._evaluation_is_due()):
                     yield self.evaluate()
 
@@ -166,6 +165,9 @@ class Run:
             history_size=0 if self.history is None else len(self.history),
             replay_size=len(self.replay),
         )
+
+    def _budget_is_spent(self) -> bool:
+        return self.spent >= self.settings.evaluation.queries
 
     def _evaluation_is_due(self) -> bool:
         return self.queries % self.settings.evaluation.eval_period == 0
