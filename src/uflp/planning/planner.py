@@ -226,7 +226,7 @@ class LocalPlanner:
             part.load(state[name])
         if "schedule" in state:
             self._schedule.load(state["schedule"])
-        rollout = state["planner"] if "planner" in state else self._of_version_0_1_0(state)
+        rollout = state["planner"]
         self.length = number(rollout, "length")
         self.failures = number(rollout, "failures")
         self._limit = number_or_none(rollout, "limit")
@@ -238,27 +238,6 @@ class LocalPlanner:
     def resume(self, observation: Any) -> None:
         """Go to the state that a loaded rollout is in."""
         self.key = self.key_of(observation)
-
-    def _of_version_0_1_0(self, state: State) -> State:
-        """Return what checkpoints of version 0.1.0 hold of a rollout, which numbers its entries."""
-        rollout = state["rollout"]
-        length = number(rollout, "length")
-        # Only the training loop has such checkpoints, and it saves every k-th state.
-        period = self._schedule.period if isinstance(self._schedule, EveryKth) else 1
-        # Runs of before there was a restart limit have none, and it makes no difference to them.
-        restarted = rollout.get("restarted", False)
-        entries = np.empty(0, np.int64)
-        if "history" in state and not rollout["over"]:
-            rows = state["history"]["rows"]
-            newest = rows.stop - 1
-            entries = np.arange(max(newest - length // period, rows.first), newest + 1)
-        return {
-            "length": length,
-            "limit": self._restart_limit if restarted else self._rollout_limit,
-            "entries": entries,
-            "unvisited": int(entries[-1]) if len(entries) and length % period == 0 else None,
-            "failures": state["tally"]["failures"],
-        }
 
     def _parts(self) -> dict[str, Any]:
         parts = {"uncertainty": self.uncertainty, "history": self.history, "rule": self.rule}

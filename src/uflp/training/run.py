@@ -19,6 +19,7 @@ from uflp.training.build import Builder, PlannerParts
 from uflp.training.counters import BadNumberError, require_finite
 from uflp.training.exploration_log import ExplorationLog
 from uflp.training.metrics import Row, RunCounts, metrics_row
+from uflp.training.old_checkpoints import with_planner
 from uflp.training.rate_limiter import RateLimiter
 from uflp.training.settings import RunSettings
 from uflp.training.warm_start import adopt_history
@@ -223,7 +224,7 @@ class Run:
         evaluating = flag(state, "evaluating") if "evaluating" in state else False
         self.evaluator.under_way = evaluating
         self.agent_runner.load(state)
-        self.planner.load(state)
+        self.planner.load(with_planner(state, self.settings.planning))
         for name, part in self._parts().items():
             part.load(state[name])
         self.rollout.queries = number(state, "queries", self.settings.evaluation.queries)
