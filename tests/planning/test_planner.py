@@ -400,9 +400,12 @@ def test_a_planner_goes_on_from_its_state_in_mid_rollout(
 
 @pytest.mark.parametrize("restarted", [None, False, True])
 @pytest.mark.parametrize("steps", [0, 1, 2, 3])
-def test_a_rollout_that_version_0_1_0_saved_is_taken(restarted: bool | None, steps: int) -> None:
+@pytest.mark.parametrize("limit", [None, 8])
+def test_a_rollout_that_version_0_1_0_saved_is_taken(
+    restarted: bool | None, steps: int, limit: int | None
+) -> None:
     """It kept no entries: they are the last of the history, one for each second query and s0."""
-    options: dict[str, Any] = {"rollout_limit": 8, "restart_limit": 5}
+    options: dict[str, Any] = {"rollout_limit": limit, "restart_limit": 5}
     one = planner(schedule=EveryKth(2), **options)
     walk(one, 4)
     one.began(Start(0, 1, snapshot()) if restarted else Start(), 0, None, snapshot)
