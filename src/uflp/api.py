@@ -35,8 +35,8 @@ from uflp.report.model_card import export as write_exported
 from uflp.report.rliable import scores_of
 from uflp.report.sweeps import Ranking, write_ranking
 from uflp.runs.folder import RunFolder
+from uflp.runs.outcome import Outcome
 from uflp.runs.policy import Policy
-from uflp.runs.train import Outcome
 from uflp.simulators import SIMULATORS
 from uflp.simulators.costs import measure
 from uflp.types import UsageError

@@ -34,7 +34,7 @@ from uflp.report import write_report
 from uflp.runs.interruption import Interrupted
 from uflp.runs.train import train
 from uflp.simulators import SIMULATORS, SnapshotError, atari
-from uflp.simulators.base import SEAL_WIDTH, _seal
+from uflp.simulators.base import SEAL_WIDTH, seal
 from uflp.training.exploration_log import read_explored, read_sheet
 from uflp.training.settings import RunSettings
 from uflp.types import RunError, Snapshot, UsageError
@@ -306,7 +306,7 @@ class Cases:
         body = forging.forged_bytes(snapshot.data[:-SEAL_WIDTH], rng)
         try:
             simulator.restore(
-                Snapshot(snapshot.simulator, body + _seal(body), 0.0), randomness="exact"
+                Snapshot(snapshot.simulator, body + seal(body), 0.0), randomness="exact"
             )
         except SnapshotError:
             return "refused"
@@ -331,7 +331,7 @@ class Cases:
             body = forging.forged_bytes(body, rng)
         try:
             simulator.restore(
-                Snapshot(snapshot.simulator, body + _seal(body), 0.0), randomness="exact"
+                Snapshot(snapshot.simulator, body + seal(body), 0.0), randomness="exact"
             )
         except SnapshotError:
             return "refused"

@@ -18,7 +18,7 @@ from resuming import small
 
 from uflp.runs.checkpoints import Checkpoints
 from uflp.simulators import SIMULATORS, SnapshotError
-from uflp.simulators.base import SEAL_WIDTH, _seal
+from uflp.simulators.base import SEAL_WIDTH, seal
 from uflp.training.run import Run
 from uflp.types import RunError, Snapshot, UsageError
 
@@ -67,12 +67,12 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
     return settings, folder
 
 
-def damaged(folder: Path, into: Path, rng: random.Random, seal: bool) -> None:
+def damaged(folder: Path, into: Path, rng: random.Random, sealed: bool) -> None:
     """Copies a checkpoint, and damages one file of its newest one."""
     shutil.copytree(folder, into)
     path = rng.choice(sorted(path for path in (into / "b").iterdir()))
     data = path.read_bytes()
-    if not seal:
+    if not sealed:
         path.write_bytes(mutated(data, rng))
         return
     body = mutated(data[:-32], rng)
@@ -86,7 +86,7 @@ def test_damaged_checkpoints_are_never_taken_for_good(
     rng = random.Random(1)
     for _ in range(FILES):
         copy = tmp_path / "copy"
-        damaged(folder, copy, rng, seal=False)
+        damaged(folder, copy, rng, sealed=False)
         checkpoints = Checkpoints(copy)
         state = checkpoints.newest()
         assert len(checkpoints.damaged) == 1
@@ -101,7 +101,7 @@ def test_forged_checkpoints_are_at_worst_refused(saved: tuple[Any, Path], tmp_pa
     outcomes = {"loaded": 0, "refused": 0}
     for _ in range(FILES):
         copy = tmp_path / "copy"
-        damaged(folder, copy, rng, seal=True)
+        damaged(folder, copy, rng, sealed=True)
         try:
             state = Checkpoints(copy).newest()
             assert state is not None
@@ -123,8 +123,8 @@ def load(run: Run, state: Any) -> None:
         raise RunError from error
 
 
-@pytest.mark.parametrize("seal", [False, True])
-def test_damaged_snapshots_give_only_the_documented_error(seal: bool) -> None:
+@pytest.mark.parametrize("sealed", [False, True])
+def test_damaged_snapshots_give_only_the_documented_error(sealed: bool) -> None:
     rng = random.Random(3)
     kinds: list[Any] = [
         SIMULATORS["deep-sea"](size=5),
@@ -139,9 +139,9 @@ def test_damaged_snapshots_give_only_the_documented_error(seal: bool) -> None:
         simulator.reset(seed=number)
         simulator.step(0)
         snapshot = simulator.save()
-        if seal:
+        if sealed:
             body = mutated(snapshot.data[:-SEAL_WIDTH], rng)
-            data = body + _seal(body)
+            data = body + seal(body)
         else:
             data = mutated(snapshot.data, rng)
         with warnings.catch_warnings():
@@ -150,7 +150,7 @@ def test_damaged_snapshots_give_only_the_documented_error(seal: bool) -> None:
                 simulator.restore(Snapshot(snapshot.simulator, data, 0.0), randomness="exact")
             except SnapshotError:
                 refused += 1
-    assert seal or refused == FILES
+    assert sealed or refused == FILES
     print(f"{refused} of {FILES} refused")
 
 

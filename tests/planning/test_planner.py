@@ -22,6 +22,8 @@ from uflp.planning import (
     Start,
 )
 from uflp.state import StateError
+from uflp.training.old_checkpoints import with_planner
+from uflp.training.settings import PlanningSettings
 from uflp.types import RunError, Snapshot, Transition
 from uflp.uncertainty.counts import Counts
 
@@ -398,9 +400,12 @@ def test_a_planner_goes_on_from_its_state_in_mid_rollout(
 
 @pytest.mark.parametrize("restarted", [None, False, True])
 @pytest.mark.parametrize("steps", [0, 1, 2, 3])
-def test_a_rollout_that_version_0_1_0_saved_is_taken(restarted: bool | None, steps: int) -> None:
+@pytest.mark.parametrize("limit", [None, 8])
+def test_a_rollout_that_version_0_1_0_saved_is_taken(
+    restarted: bool | None, steps: int, limit: int | None
+) -> None:
     """It kept no entries: they are the last of the history, one for each second query and s0."""
-    options: dict[str, Any] = {"rollout_limit": 8, "restart_limit": 5}
+    options: dict[str, Any] = {"rollout_limit": limit, "restart_limit": 5}
     one = planner(schedule=EveryKth(2), **options)
     walk(one, 4)
     one.began(Start(0, 1, snapshot()) if restarted else Start(), 0, None, snapshot)
@@ -412,7 +417,8 @@ def test_a_rollout_that_version_0_1_0_saved_is_taken(restarted: bool | None, ste
     rollout = {"length": steps, "over": False}
     rollout |= {} if restarted is None else {"restarted": restarted}
     other = planner(schedule=EveryKth(2), **options)
-    other.load({**state, "rollout": rollout, "tally": {"failures": 1}})
+    old = {**state, "rollout": rollout, "tally": {"failures": 1}}
+    other.load(with_planner(old, PlanningSettings(checkpoint_period=2, **options)))
     taken = other.state()["planner"]
     assert taken["entries"].tolist() == expected["entries"].tolist()
     del taken["entries"], expected["entries"]
@@ -425,7 +431,7 @@ def test_of_a_rollout_that_version_0_1_0_ended_nothing_is_taken() -> None:
     state = one.state()
     del state["planner"]
     old = {"rollout": {"length": 3, "over": True}, "tally": {"failures": 0}}
-    other.load({**state, **old})
+    other.load(with_planner({**state, **old}, PlanningSettings()))
     assert other.state()["planner"]["entries"].tolist() == []
     assert other.state()["planner"]["unvisited"] is None
 
@@ -433,7 +439,8 @@ def test_of_a_rollout_that_version_0_1_0_ended_nothing_is_taken() -> None:
 def test_online_access_goes_on_from_version_0_1_0() -> None:
     online = planner(history=None, rollout_limit=4)
     online.rule = None
-    online.load({"rollout": {"length": 3, "over": False}, "tally": {"failures": 0}})
+    old = {"rollout": {"length": 3, "over": False}, "tally": {"failures": 0}}
+    online.load(with_planner(old, PlanningSettings(rollout_limit=4)))
     assert online.length == 3
     assert online.state()["planner"]["limit"] == 4
 

@@ -60,11 +60,11 @@ def rollouts(count: int, length: int, seed: int = 0) -> list[Transition]:
 
 @pytest.mark.parametrize("steps", [1, 3, 5])
 @pytest.mark.parametrize("capacity", [7, 1000])
-@pytest.mark.parametrize("newest", [0, 5])
+@pytest.mark.parametrize("recent", [0, 5])
 def test_samples_are_those_of_a_replay_that_keeps_everything(
-    steps: int, capacity: int, newest: int
+    steps: int, capacity: int, recent: int
 ) -> None:
-    frames, everything = (kind(IMAGES, capacity, newest=newest) for kind in (FrameReplay, Replay))
+    frames, everything = (kind(IMAGES, capacity, recent=recent) for kind in (FrameReplay, Replay))
     targets = [NStep(replay, 0.9, steps, 1.0) for replay in (frames, everything)]
     for number, transition in enumerate(rollouts(10, 12)):
         for target in targets:

@@ -19,8 +19,10 @@ IDS = gymnasium.spaces.Discrete(100)
 
 
 def rows(replay: Replay) -> list[tuple[Any, ...]]:
-    """Returns all rows in the order of their places."""
-    return [tuple(map(float, row)) for row in replay._rows[: len(replay)].tolist()]
+    """Return all rows, oldest first."""
+    saved = replay.state()["rows"]
+    blocks = [columns["words"].view(replay.row) for *_, columns in saved.blocks(saved.first)]
+    return [tuple(map(float, row)) for block in blocks for row in block.ravel().tolist()]
 
 
 def drawn(replay: Replay, size: int) -> Batch:
@@ -82,7 +84,7 @@ def test_a_sample_begins_with_the_newest_rows(added: int, newest: int, expected:
 
 
 def test_a_replay_hands_out_its_newest_rows() -> None:
-    replay = Replay(IDS, 3, newest=2)
+    replay = Replay(IDS, 3, recent=2)
     for number in range(5):
         replay.add(number, 0, 0.0, 0.9, number + 1)
         batch = drawn(replay, 4)
@@ -191,7 +193,7 @@ def test_rows_of_another_space_are_refused() -> None:
 
 def test_a_replay_that_suits_a_space_begins_samples_with_its_newest_rows() -> None:
     for space in (gymnasium.spaces.Discrete(9), gymnasium.spaces.Box(-1, 1, (2,), np.float32)):
-        made, plain = replay_of(space, 8, newest=2), Replay(space, 8, newest=2)
+        made, plain = replay_of(space, 8, recent=2), Replay(space, 8, recent=2)
         for replay in (made, plain):
             for number in range(6):
                 seen = number if space.shape == () else np.full(2, number / 9, np.float32)

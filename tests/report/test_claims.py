@@ -14,7 +14,7 @@ import scipy.stats
 from uflp.experiments.claims import CLAIMS, TABLE_CELLS
 from uflp.experiments.figures import FIGURES
 from uflp.report import sac_returns
-from uflp.report.blocks import PAGES, without_blocks
+from uflp.report.blocks import PAGES
 from uflp.report.claims import check, main
 from uflp.report.results import Results, measured
 from uflp.report.verdicts import judge, judge_cell
@@ -230,15 +230,16 @@ def test_the_caption_of_the_first_picture_is_short():
 
 
 # Numbers in the README that are settings, a version or a year.
-SETTINGS = {"20_000", "2023", "0.95", "3.11", "10000", "100000", "0,0.1,0.5"}
+SETTINGS = {"20_000", "2023", "0.95", "3.11"}
 
 
 def test_no_result_stands_in_the_readme_outside_of_a_block():
-    text = without_blocks((ROOT / "README.md").read_text())
+    text = (ROOT / "README.md").read_text()
+    text = re.sub(r"<!-- claims:.*?<!-- /claims -->", "", text, flags=re.DOTALL)
     text = re.sub(r"\]\([^)]*\)", "]", text)
     numbers = re.findall(r"\d[\d,._]*", text)
     long = {one.rstrip(".,_") for one in numbers if sum(map(str.isdigit, one)) >= 3}
-    assert long <= SETTINGS
+    assert long == SETTINGS
     assert "×" not in text
 
 

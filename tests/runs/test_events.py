@@ -43,13 +43,6 @@ def test_rows_are_read_back(tmp_path: Path) -> None:
     assert set(scalars) == {"eval_return_mean", "restarts", "loss", "huge"}
 
 
-def test_the_checksum_is_castagnolis() -> None:
-    # The check value of CRC-32C is E3069283 for the digits 1 to 9.
-    crc = 0xE3069283
-    masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-    assert events._checksum(b"123456789") == masked.to_bytes(4, "little")
-
-
 def test_a_later_file_goes_on_where_an_earlier_one_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

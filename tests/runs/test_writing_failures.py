@@ -188,10 +188,10 @@ def test_the_revision_of_a_repository_around_the_package_is_not_its_own(
     code.parent.mkdir(parents=True)
     code.touch()
     monkeypatch.setattr(provenance, "__file__", str(code))
-    assert provenance._git_revision() is None
+    assert provenance.provenance()["git_revision"] is None
     git(tmp_path, "init")
     git(tmp_path, "commit", "--allow-empty", "--message", "mine")
-    assert provenance._git_revision() is None
+    assert provenance.provenance()["git_revision"] is None
     git(tmp_path, "add", "--force", str(code))
     git(tmp_path, "commit", "--message", "a checkout")
-    assert provenance._git_revision() == git(tmp_path, "rev-parse", "HEAD")
+    assert provenance.provenance()["git_revision"] == git(tmp_path, "rev-parse", "HEAD")

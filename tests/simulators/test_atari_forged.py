@@ -16,7 +16,7 @@ pytest.importorskip("ale_py")
 from uflp.simulators import SIMULATORS, SnapshotError
 from uflp.simulators.atari_layout import Layout
 from uflp.simulators.atari_snapshot import GameState
-from uflp.simulators.base import SEAL_WIDTH, _seal
+from uflp.simulators.base import SEAL_WIDTH, seal
 from uflp.types import Snapshot
 
 TRUE = 0xFAB1FAB2
@@ -44,7 +44,7 @@ def opened(simulator: Any, snapshot: Any) -> GameState:
 
 def sealed(simulator: Any, snapshot: Any, state: GameState) -> Any:
     body = simulator._codec.pack(state)
-    return Snapshot(snapshot.simulator, body + _seal(body), 0.0)
+    return Snapshot(snapshot.simulator, body + seal(body), 0.0)
 
 
 def with_word(state: bytes, part: bytes, number: int, word: int) -> bytes:

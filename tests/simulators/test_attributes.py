@@ -27,7 +27,7 @@ from uflp import state_file
 from uflp.simulators import SnapshotError
 from uflp.simulators.action_script import same
 from uflp.simulators.attributes import encode, write_back
-from uflp.simulators.base import SEAL_WIDTH, _seal
+from uflp.simulators.base import SEAL_WIDTH, seal
 from uflp.simulators.lookup import named
 
 
@@ -325,7 +325,7 @@ def test_no_wrapper_is_made_that_would_act_when_it_is_played(tmp_path: Path) -> 
 
     def restore() -> None:
         body = msgpack.packb(node)
-        simulator.restore(saved._replace(data=body + _seal(body)))
+        simulator.restore(saved._replace(data=body + seal(body)))
 
     limit = node[3]["env"]
     inside = limit[3]["env"]

@@ -266,12 +266,36 @@ def test_a_broken_toy_is_caught(broken: type[Walk], promise: str) -> None:
     assert promise in {finding.promise for finding in check(broken)}
 
 
-def test_a_rounding_error_does_not_leave_the_space() -> None:
-    space = spaces.Box(0, 2, (2,), np.float32)
-    assert contract._lies_in(np.array([-1.5e-8, 2.000001], np.float32), space)
-    assert not contract._lies_in(np.array([-1e-3, 1], np.float32), space)
-    assert not contract._lies_in(np.array([np.nan, 1], np.float32), space)
-    assert not contract._lies_in(np.array([1, 1], np.float64), space)
+class Shows(Walk):
+    """Always shows the same two numbers, which are to lie between 0 and 2."""
+
+    def __init__(self, seen: np.ndarray):
+        super().__init__()
+        self.observation_space = spaces.Box(0, 2, (2,), np.float32)
+        self.seen = seen
+
+    def _reset(self, seed: int | None) -> Any:
+        return self.seen.copy(), super()._reset(seed)[1]
+
+    def _step(self, action: int) -> Any:
+        return self.seen.copy(), *super()._step(action)[1:]
+
+    def _restore(self, data: bytes, *, exact: bool) -> Any:
+        return self.seen.copy(), super()._restore(data, exact=exact)[1]
+
+
+@pytest.mark.parametrize(
+    ("seen", "dtype", "leaves"),
+    [
+        ([-1.5e-8, 2.000001], np.float32, False),  # a rounding error
+        ([-1e-3, 1], np.float32, True),
+        ([np.nan, 1], np.float32, True),
+        ([1, 1], np.float64, True),
+    ],
+)
+def test_a_rounding_error_does_not_leave_the_space(seen: Any, dtype: Any, leaves: bool) -> None:
+    findings = check(lambda: Shows(np.array(seen, dtype)), steps=5)
+    assert (contract.SPACE in {finding.promise for finding in findings}) == leaves
 
 
 def test_a_finding_names_what_differs_first() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import re
 from typing import Any
 
@@ -189,6 +190,37 @@ def test_what_cannot_be_saved_is_refused_with_a_reason_and_a_way_out() -> None:
         simulator_of(Uncopied())
     assert isinstance(refused.value, UsageError)  # the command line says it in one sentence
     assert "Layered" not in str(refused.value) and "env." in str(refused.value)
+
+
+class Surface(array.array):  # type: ignore[type-arg]
+    """Stands for what a renderer draws on: its state is in C, and it can be copied."""
+
+
+@pytest.mark.parametrize(("module", "refused"), [("pygame.surface", True), ("elsewhere", False)])
+def test_a_renderer_that_could_be_copied_is_refused(
+    module: str, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Surface, "__module__", module)
+    env = Drift()
+    env.screen = Surface("d", [0.0])  # type: ignore[attr-defined]
+    if not refused:
+        assert simulator_of(env).strategy.name == "copy"
+        return
+    with pytest.raises(UnsavableError, match=r"pygame.*render_mode=None"):
+        simulator_of(env)
+
+
+def test_statistics_of_a_normaliser_do_not_go_back() -> None:
+    env = gymnasium.wrappers.NormalizeObservation(Drift())
+    simulator = GymnasiumSimulator(env)
+    simulator.reset(seed=0)
+    snapshot = simulator.save()
+    for _ in range(5):
+        simulator.step(0)
+    count = env.obs_rms.count
+    for randomness in ("fresh", "exact"):
+        simulator.restore(snapshot, randomness=randomness)
+        assert env.obs_rms.count == count
 
 
 def test_logs_of_episodes_do_not_go_back() -> None:

@@ -97,8 +97,9 @@ def test_an_episode_of_an_evaluation_that_fails_is_played_again(tmp_path: Path) 
     assert [row["eval_episodes"] for row in run.train()] == [3] * 5
 
 
+@pytest.mark.parametrize("first", [120, 300])  # within the budget, and at its end
 def test_a_run_whose_evaluation_keeps_failing_is_saved_and_evaluates_first_when_it_goes_on(
-    tmp_path: Path,
+    tmp_path: Path, first: int
 ) -> None:
     settings, out = diver(), tmp_path / "run"
 
@@ -107,7 +108,7 @@ def test_a_run_whose_evaluation_keeps_failing_is_saved_and_evaluates_first_when_
         step = run.evaluator.simulator.step
 
         def stepped(action: int) -> Any:
-            if run.queries >= 120:
+            if run.queries >= first:
                 raise OSError("the engine stalled")
             return step(action)
 

@@ -66,7 +66,7 @@ def test_observations_are_normalised_and_clipped() -> None:
     swapped = rnd.score(np.array([[7 + 3, 0, 0], [7, 300, 0], [7, 3, 0]], np.float32), no_predict)
     scaled = make_distillation((3,), None, 16, 1e-4)
     plain = np.array([[3, 0, 0], [0, 3, 0], [0, 0.03, 0]], np.float32)
-    expected = scaled.errors(rnd._target, rnd._predictor, plain, (np.zeros(3), np.ones(3)))
+    expected = scaled.errors(rnd.target, rnd.predictor, plain, (np.zeros(3), np.ones(3)))
     np.testing.assert_allclose(swapped, expected, rtol=1e-5)
 
 
@@ -112,7 +112,7 @@ def test_a_score_is_the_mean_square_between_two_networks_of_the_paper() -> None:
 
 def test_only_the_predictor_learns_and_both_are_drawn_from_the_seed() -> None:
     one, same, other = (RND(**SMALL).make(VECTORS, 2, seed) for seed in (1, 1, 2))
-    target = jax.tree.map(np.array, one._target)
+    target = jax.tree.map(np.array, one.target)
     rng = np.random.default_rng(0)
     for rnd in (one, same, other):
         rng = np.random.default_rng(0)
@@ -122,7 +122,7 @@ def test_only_the_predictor_learns_and_both_are_drawn_from_the_seed() -> None:
     scores = [rnd.score(keys, no_predict) for rnd in (one, same, other)]
     np.testing.assert_array_equal(scores[0], scores[1])
     assert (scores[0] != scores[2]).all()
-    assert jax.tree.all(jax.tree.map(np.array_equal, target, one._target))
+    assert jax.tree.all(jax.tree.map(np.array_equal, target, one.target))
 
 
 # What it is for

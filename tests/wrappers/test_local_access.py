@@ -25,7 +25,7 @@ from uflp.simulators.gymnasium import GymnasiumSimulator
 from uflp.types import UsageError
 from uflp.uncertainty.covariance import Covariance
 from uflp.wrappers import LocalAccess
-from uflp.wrappers.access_settings import _flattening
+from uflp.wrappers.access_settings import flattening
 
 
 class Corridor(gymnasium.Env[Any, Any]):
@@ -257,6 +257,28 @@ def test_a_forced_first_action_is_taken_inside_and_queued() -> None:
     assert env.pop_transitions() == []
     assert env.queries == 8
     assert env.planner.uncertainty.visits[2, 1] == 1
+
+
+class FromFive(Walled):
+    """Right is 6, left is 5."""
+
+    action_space = spaces.Discrete(2, start=5)
+
+    def step(self, action: int) -> Any:
+        assert self.action_space.contains(action)
+        return super().step(action - 5)
+
+
+def test_actions_that_begin_at_another_number_are_counted_from_0() -> None:
+    env = LocalAccess(
+        FromFive(), p_init=0.0, batch=None, checkpoint_period=1, first_action="forced"
+    )
+    env.reset(seed=0)
+    walk(env, [5, 6, 5, 6, 6, 5, 6])  # all but the right action at place 2
+    assert env.planner.uncertainty.visits[:3].tolist() == [[1, 2], [1, 2], [1, 0]]
+    observation, info = env.reset()
+    assert (observation, info["uflp/first_action"]) == (3, 6)
+    assert env.planner.uncertainty.visits[2].tolist() == [1, 1]
 
 
 def test_a_forced_first_action_that_ends_the_episode_is_queued_and_another_drawn() -> None:
@@ -536,7 +558,7 @@ def test_what_cannot_be_wrapped_is_closed_if_it_was_made_here() -> None:
             LocalAccess(make, **options)
         assert Closing.opened == 0
     given = Closing()
-    with pytest.raises(UnsavableError, match="cannot be saved"):
+    with pytest.raises(UnsavableError, match=r"cannot be saved: env\.handle cannot be saved: "):
         LocalAccess(given)
     assert Closing.opened == 1  # it is theirs who gave it
 
@@ -873,7 +895,7 @@ def test_observations_with_parts_are_flattened_as_gymnasium_does(kinds: Any, giv
     seen = {"a": [0.25, 0.1, -1.0], "z": [0.1, 0.5]}
     if given is not list:
         seen = {name: np.array(part, given) for name, part in seen.items()}
-    flatten = _flattening(space)
+    flatten = flattening(space)
     assert flatten is not None
     flat, expected = flatten(seen), spaces.flatten(space, seen)
     assert flat.dtype == expected.dtype and flat.tolist() == expected.tolist()

@@ -31,6 +31,7 @@ from uflp.training.build import Builder, PlannerParts
 from uflp.training.counters import Counted
 from uflp.training.evaluation import Evaluation
 from uflp.training.exploration_log import ExplorationObserver
+from uflp.training.old_checkpoints import with_planner
 from uflp.training.settings import RunSettings
 from uflp.uncertainty import Uncertainty
 
@@ -166,6 +167,7 @@ class ActorWorker:
         # Products this small lose more to handing work between threads than they gain from it.
         threadpool_limits(1)
         build = Builder(settings)
+        self._planning = settings.planning
         self._simulator = build.simulator
         self._values = RemoteValues(build)
         self._replay = replay
@@ -267,7 +269,8 @@ class ActorWorker:
     def load(self, state: State) -> None:
         """Take the state of an equal actor."""
         # Version 0.1.0 wrote neither for parts that keep nothing here.
-        self._planner.load({"history": {}, "rule": {}, **state})
+        whole = {"history": {}, "rule": {}, **state}
+        self._planner.load(with_planner(whole, self._planning))
         self._counters.load(state["tally"])
         self._accumulator.load(state["targets"])
         self._rollout.load(state["rollout"])

@@ -20,7 +20,7 @@ from uflp.state import State, number
 from uflp.training.counters import Counters
 from uflp.training.evaluation import Evaluation
 from uflp.training.exploration_log import ExplorationLog
-from uflp.training.metrics import Progress, Row, metrics_row
+from uflp.training.metrics import Row, RunCounts, metrics_row
 from uflp.training.rate_limiter import RateLimiter
 
 _log = logging.getLogger("uflp.distributed")
@@ -106,10 +106,10 @@ class RunMetrics:
         if collected.logs is not None:
             self._simulator.join_logs(collected.logs)
 
-    def progress(self) -> Progress:
+    def run_counts(self) -> RunCounts:
         """Return the counts of this moment, for a row of metrics."""
         self.exploration_log.evaluated(self.rate_limiter.queries)
-        return Progress(
+        return RunCounts(
             queries=self.spent,
             seconds=self.seconds,
             rollouts=sum(self.begun),
@@ -195,7 +195,7 @@ class Faults:
 class _PendingRow(NamedTuple):
     """A row that waits for answers."""
 
-    progress: Progress
+    counts: RunCounts
     evaluation: Answer
     history: Answer | None
     shards: list[Answer]
@@ -249,7 +249,7 @@ class MetricsRows:
             history = workers.history.status.remote(best)
         self._pending.append(
             _PendingRow(
-                metrics.progress(),
+                metrics.run_counts(),
                 workers.evaluator.evaluate.remote(parameters, metrics.rate_limiter.queries),
                 history,
                 [shard.status.remote() for shard in workers.shards],
@@ -270,7 +270,7 @@ class MetricsRows:
         if self._faults.answered("the evaluator", pid):
             self._faults.lost("the evaluator", "evaluations", 0)
         return metrics_row(
-            row.progress, evaluation, history_size=history_size, replay_size=replay_size
+            row.counts, evaluation, history_size=history_size, replay_size=replay_size
         )
 
     def _replay_size(self, shards: list[ReplayStatus]) -> int:

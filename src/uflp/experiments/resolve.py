@@ -16,7 +16,7 @@ from typing import Any
 
 from uflp.agents import LEARNERS
 from uflp.arguments import argument
-from uflp.experiments.agents import find_agent
+from uflp.experiments.agents import NamedAgent, find_agent
 from uflp.experiments.presets import ANYTHING, Preset, find_preset
 from uflp.experiments.presets.anything import has_real_actions
 from uflp.experiments.presets.preset import values_of
@@ -50,7 +50,7 @@ def resolve(
     seed: int = 0,
     overrides: Mapping[str, Any] | None = None,
 ) -> RunSettings:
-    """Return the settings of a run, or raises `UsageError` with the choices there are.
+    """Return the settings of a run, or raise `UsageError` with the choices there are.
 
     Args:
         preset: name of a preset, or of a simulator with an id, such as `gym:MountainCar-v0`.
@@ -64,13 +64,8 @@ def resolve(
     chosen, simulator_class, named_by = _chosen(preset)
     agent = agent or _default_agent(chosen, simulator_class, named_by, overrides or {})
     named = find_agent(agent)
-    if access not in ("local", "online"):
-        raise UsageError(unknown("access", access, ("local", "online")))
-    access = typing.cast(Access, access)
-    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
-        raise UsageError(f"seed must be a whole number, not {seed!r}")
-    if seed < 0:
-        raise UsageError(f"seed must not be negative, not {seed}")
+    access = _checked_access(access)
+    _require_seed(seed)
     overrides = _renamed(overrides or {})
     rule_name = str(overrides.get("rule", PlanningSettings.rule))
     rule = RULES.find(rule_name)
@@ -79,11 +74,8 @@ def resolve(
     learner = LEARNERS.find(named.learner)
     ensemble = "members" in _keys(learner)
     needs = rule.needs if access == "local" else None
-    if uncertainty is None and needs in UNCERTAINTIES:
-        uncertainty = needs
-    elif uncertainty is None and (needs or named.exploration != "greedy"):
-        suggested = "ensemble-std" if ensemble else chosen.uncertainty
-        uncertainty = named.uncertainty or suggested
+    if uncertainty is None:
+        uncertainty = _suggested_uncertainty(chosen, named, needs, ensemble=ensemble)
     if needs not in (None, "any", uncertainty):
         raise UsageError(f"the rule {rule_name} needs {needs} as uncertainty, not {uncertainty}")
     if uncertainty == "ensemble-std" and not ensemble:
@@ -102,18 +94,7 @@ def resolve(
     values |= named.values
     if variant is not None:
         values |= _variant_values(preset, chosen, variant, agent, uncertainty, access)
-    if access == "online":
-        values["p_init"] = 1.0
-    overrides = _read(parts, overrides)
-    if access == "online" and overrides.get("p_init", 1.0) != 1.0:
-        raise UsageError(
-            "online access means p_init=1: leave p_init alone, or use "
-            f"{argument('access', 'local')}"
-        )
-    for key, other in _ALTERNATIVES:
-        if key in overrides and other not in overrides:
-            values.pop(other, None)
-    values |= overrides
+    values = _overridden(values, _read(parts, overrides), access)
     _require_moderate(values)
     simulator = _make(parts["simulator"], values)
     values = {key: value(simulator) if callable(value) else value for key, value in values.items()}
@@ -182,6 +163,55 @@ def _require_moderate(values: Mapping[str, Any]) -> None:
         for number in value if isinstance(value, tuple) else (value,):
             if type(number) is int and abs(number) > most:
                 raise UsageError(f"{key} must be at most {most:,}, not {number}")
+
+
+def _checked_access(access: str) -> Access:
+    if access not in ("local", "online"):
+        raise UsageError(unknown("access", access, ("local", "online")))
+    return typing.cast(Access, access)
+
+
+def _require_seed(seed: Any) -> None:
+    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
+        raise UsageError(f"seed must be a whole number, not {seed!r}")
+    if seed < 0:
+        raise UsageError(f"seed must not be negative, not {seed}")
+
+
+def _suggested_uncertainty(
+    chosen: Preset, named: NamedAgent, needs: str | None, *, ensemble: bool
+) -> str | None:
+    """Return the uncertainty of a run that names none; None where nothing uses one.
+
+    Args:
+        chosen: the preset.
+        named: the agent.
+        needs: what the restart rule needs: the name of one, `any`, or None.
+        ensemble: whether the agent has an ensemble.
+    """
+    if needs in UNCERTAINTIES:
+        return needs
+    if needs is None and named.exploration == "greedy":
+        return None
+    return named.uncertainty or ("ensemble-std" if ensemble else chosen.uncertainty)
+
+
+def _overridden(
+    values: Mapping[str, Any], overrides: Mapping[str, Any], access: Access
+) -> dict[str, Any]:
+    """Return a preset's values with overrides in their place; online access never restarts."""
+    values = dict(values)
+    if access == "online":
+        values["p_init"] = 1.0
+        if overrides.get("p_init", 1.0) != 1.0:
+            raise UsageError(
+                "online access means p_init=1: leave p_init alone, or use "
+                f"{argument('access', 'local')}"
+            )
+    for key, other in _ALTERNATIVES:
+        if key in overrides and other not in overrides:
+            values.pop(other, None)
+    return {**values, **overrides}
 
 
 def _chosen(preset: str) -> tuple[Preset, Any, dict[str, Any]]:

@@ -5,9 +5,10 @@ from uflp.planning.demonstrations import DemonstrationRecorder, Demonstrations
 from uflp.planning.history import History, HistoryLike
 from uflp.planning.lineage import Lineage
 from uflp.planning.observers import Observer, Observers
-from uflp.planning.planner import ByNovelty, EveryKth, LocalPlanner, SaveSchedule
+from uflp.planning.planner import LocalPlanner
 from uflp.planning.rollout import Rollout, SimulatorFailedError
 from uflp.planning.rules import RULES, Rule, Sources, Start
+from uflp.planning.save_schedule import ByNovelty, EveryKth, SaveSchedule
 
 __all__ = [
     "RULES",

@@ -8,14 +8,15 @@ It is the choice inside Algorithm 2 of the paper, the only implementation of it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from uflp.planning.history import HistoryLike
 from uflp.planning.observers import Observers
 from uflp.planning.rules.base import Rule, Start
-from uflp.state import State, StateError, Stateful, array, number, number_or_none, whole_numbers
+from uflp.planning.save_schedule import EveryKth, SaveSchedule
+from uflp.state import State, StateError, number, number_or_none, whole_numbers
 from uflp.types import Action, RunError, Snapshot, Transition
 from uflp.uncertainty.base import Predict, Uncertainty
 
@@ -225,7 +226,7 @@ class LocalPlanner:
             part.load(state[name])
         if "schedule" in state:
             self._schedule.load(state["schedule"])
-        rollout = state["planner"] if "planner" in state else self._of_version_0_1_0(state)
+        rollout = state["planner"]
         self.length = number(rollout, "length")
         self.failures = number(rollout, "failures")
         self._limit = number_or_none(rollout, "limit")
@@ -237,27 +238,6 @@ class LocalPlanner:
     def resume(self, observation: Any) -> None:
         """Go to the state that a loaded rollout is in."""
         self.key = self.key_of(observation)
-
-    def _of_version_0_1_0(self, state: State) -> State:
-        """Return what checkpoints of version 0.1.0 hold of a rollout, which numbers its entries."""
-        rollout = state["rollout"]
-        length = number(rollout, "length")
-        # Only the training loop has such checkpoints, and it saves every k-th state.
-        period = self._schedule.period if isinstance(self._schedule, EveryKth) else 1
-        # Runs of before there was a restart limit have none, and it makes no difference to them.
-        restarted = rollout.get("restarted", False)
-        entries = np.empty(0, np.int64)
-        if "history" in state and not rollout["over"]:
-            rows = state["history"]["rows"]
-            newest = rows.stop - 1
-            entries = np.arange(max(newest - length // period, rows.first), newest + 1)
-        return {
-            "length": length,
-            "limit": self._restart_limit if restarted else self._rollout_limit,
-            "entries": entries,
-            "unvisited": int(entries[-1]) if len(entries) and length % period == 0 else None,
-            "failures": state["tally"]["failures"],
-        }
 
     def _parts(self) -> dict[str, Any]:
         parts = {"uncertainty": self.uncertainty, "history": self.history, "rule": self.rule}
@@ -276,141 +256,6 @@ class LocalPlanner:
             return float(self.uncertainty.score(keys, self._predict, action[None, None])[0, 0])
         score = self.uncertainty.score(keys, self._predict)[0]
         return float(score[action] if score.ndim else score)
-
-
-class SaveSchedule(Stateful, Protocol):
-    """Decide which states are saved. The first state of a rollout always is."""
-
-    def began(self, observation: Any, key: Any) -> None:
-        """Note the first state of a rollout."""
-
-    def due(self, length: int, observation: Any, key: Any) -> bool:
-        """Return whether to save the state that a query led to.
-
-        Args:
-            length: queries of the rollout so far, this one included.
-            observation: of the state.
-            key: of the state, as the planner's uncertainty knows it.
-        """
-
-
-class EveryKth:
-    """Save a state every `period` queries, counted anew in each rollout."""
-
-    def __init__(self, period: int = 1):
-        self.period = period
-
-    def began(self, observation: Any, key: Any) -> None:
-        """Note nothing."""
-
-    def due(self, length: int, observation: Any, key: Any) -> bool:
-        """Return whether the rollout has a multiple of `period` queries."""
-        return length % self.period == 0
-
-    def state(self) -> State:
-        """Return nothing: the length of the rollout decides alone."""
-        return {}
-
-    def load(self, state: State) -> None:
-        """Take nothing."""
-
-
-class Cells(Stateful, Protocol):
-    """Number the cells that observations lie in, as `uflp.uncertainty.Counts` does."""
-
-    def key_of(self, observation: Any, /) -> int:
-        """Return the number of an observation's cell."""
-
-
-class ByNovelty:
-    """Save a state when its cell is reached for the 1st, 2nd, 4th, 8th, … time.
-
-    Known cells are saved ever more rarely: n arrivals in a cell cost about log₂ n saves. Where
-    observations say little, every `at_least_every`-th state of a rollout is saved too. Where they
-    say so much that nearly every state is new, novelty tells states apart no longer, and a budget
-    bounds what saving costs: one save is earned in `one_in` queries, and up to `reserve` unspent
-    ones are kept. Arrivals decide and no clock does, so equal seeds save equal states. Several
-    planners may share one schedule; then a cell is new once for all of them, and they share the
-    budget.
-    """
-
-    def __init__(
-        self,
-        cells: Cells | None = None,
-        *,
-        flatten: Callable[[Any], Any] | None = None,
-        at_least_every: int = 64,
-        one_in: int = 8,
-        reserve: int = 256,
-    ):
-        """Make a schedule that has seen nothing.
-
-        Args:
-            cells: numbers the cells; None takes the planner's keys, which must be numbers then.
-            flatten: what turns an observation into one that `cells` takes; None changes nothing.
-            at_least_every: queries of a rollout after which a state is saved in any case.
-            one_in: queries that earn one save.
-            reserve: saves that can be done beforehand, and that can be left over.
-        """
-        self._cells = cells
-        self._flatten = flatten
-        self._at_least_every = at_least_every
-        self._arrivals: dict[int, int] = {}
-        self._one_in = one_in
-        self._most_credit = self._credit = one_in * reserve  # in queries
-
-    @property
-    def reached(self) -> int:
-        """Different cells that were reached."""
-        return len(self._arrivals)
-
-    def began(self, observation: Any, key: Any) -> None:
-        """Count an arrival."""
-        self._arrive(observation, key)
-
-    def due(self, length: int, observation: Any, key: Any) -> bool:
-        """Count an arrival; return whether the count is a power of two, or the time has come."""
-        arrivals = self._arrive(observation, key)
-        self._credit = min(self._credit + 1, self._most_credit)
-        if length % self._at_least_every == 0:
-            self._credit = max(self._credit - self._one_in, 0)
-            return True
-        if arrivals & (arrivals - 1) or self._credit < self._one_in:
-            return False
-        self._credit -= self._one_in
-        return True
-
-    def state(self) -> State:
-        """Return the arrivals of each cell, and what is left of the budget."""
-        count = len(self._arrivals)
-        return {
-            "credit": self._credit,
-            "keys": np.fromiter(self._arrivals.keys(), np.int64, count),
-            "arrivals": np.fromiter(self._arrivals.values(), np.int64, count),
-            "cells": None if self._cells is None else self._cells.state(),
-        }
-
-    def load(self, state: State) -> None:
-        """Take those of an equal schedule; those of version 0.2.0 know no budget."""
-        like = np.empty(len(state["keys"]), np.int64)
-        keys = array(state["keys"], like, "keys")
-        arrivals = array(state["arrivals"], like, "arrivals")
-        if (self._cells is None) != (state["cells"] is None):
-            raise StateError("the cells of the save schedule are of another kind")
-        if self._cells is not None:
-            self._cells.load(state["cells"])
-        self._arrivals = dict(zip(keys.tolist(), arrivals.tolist(), strict=True))
-        self._credit = self._most_credit
-        if "credit" in state:
-            self._credit = number(state, "credit", most=self._most_credit)
-
-    def _arrive(self, observation: Any, key: Any) -> int:
-        if self._cells is not None:
-            seen = observation if self._flatten is None else self._flatten(observation)
-            key = self._cells.key_of(seen)
-        cell = int(key)
-        arrivals = self._arrivals[cell] = self._arrivals.get(cell, 0) + 1
-        return arrivals
 
 
 def _no_key(observation: Any) -> int:

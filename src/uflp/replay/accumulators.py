@@ -34,7 +34,7 @@ class RowStore(Protocol):
         action: Action,
         reward: float,
         discount: float,
-        following: Any,
+        next_observation: Any,
         next_mask: np.ndarray | None = None,
         /,
     ) -> None:

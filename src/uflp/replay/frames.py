@@ -51,7 +51,7 @@ class FrameReplay:
         space: gymnasium.Space,
         capacity: int,
         masked: int = 0,
-        newest: int = 0,
+        recent: int = 0,
         dictionary: bytes = b"",
     ):
         """Make an empty replay.
@@ -60,7 +60,7 @@ class FrameReplay:
             space: `Frames`, or a Box of uint8 whose observations are one frame each.
             capacity: rows; the oldest is overwritten when all are in use.
             masked: A, the actions that a mask speaks of; 0 keeps no masks.
-            newest: rows of each sample that are the newest.
+            recent: rows of each sample that are the most recent.
             dictionary: a frame that most look like, as those have it who compress them elsewhere;
                 the first one that shows something if none is given.
         """
@@ -69,7 +69,7 @@ class FrameReplay:
         self.row = layout_of_row(space, masked)
         self._stack, *self._image = frames_of(space)
         self._rows = np.zeros(capacity, naming_row(self._stack, masked))
-        self._newest = newest
+        self._recent = recent
         self.added = 0
         self._frames: dict[int, bytes] = {}
         self._oldest = self._next = 0
@@ -104,12 +104,12 @@ class FrameReplay:
         action: Action,
         reward: float,
         discount: float,
-        following: Stack,
+        next_observation: Stack,
         next_mask: np.ndarray | None = None,
     ) -> None:
         """Add one row; see `Batch` for what the columns mean, and `Replay.add` for masks."""
         mask = 0 if next_mask is None else next_mask
-        row = (observation.frames, action, reward, discount, following.frames, mask)
+        row = (observation.frames, action, reward, discount, next_observation.frames, mask)
         self._rows[self.added % len(self._rows)] = row
         self._count()
 
@@ -143,7 +143,7 @@ class FrameReplay:
 
     def sample(self, uniforms: np.ndarray) -> np.ndarray:
         """Draw one row for each of some numbers in [0, 1), as uint32 [B, words of a row]."""
-        rows = self._rows[drawn(uniforms, self.added, len(self._rows), self._newest)]
+        rows = self._rows[drawn(uniforms, self.added, len(self._rows), self._recent)]
         sample = np.zeros(len(rows), self.row)
         for column in ("action", "reward", "discount", "next_mask"):
             if column in sample.dtype.names:
@@ -259,14 +259,14 @@ def replay_of(
     capacity: int,
     *,
     masked: int = 0,
-    newest: int = 0,
+    recent: int = 0,
     dictionary: bytes = b"",
     actions: Actions = 1,
 ) -> Replay | FrameReplay:
     """Make an empty replay that suits observations and actions; see `FrameReplay`, `Replay`."""
     if has_frames(space):
-        return FrameReplay(space, capacity, masked, newest, dictionary)
-    return Replay(space, capacity, masked, newest, actions)
+        return FrameReplay(space, capacity, masked, recent, dictionary)
+    return Replay(space, capacity, masked, recent, actions)
 
 
 def has_frames(space: gymnasium.Space) -> bool:

@@ -56,13 +56,13 @@ class Outbox(Whole):
         action: Action,
         reward: float,
         discount: float,
-        following: Any,
+        next_observation: Any,
         next_mask: np.ndarray | None = None,
         /,
     ) -> None:
         """Add one row; see `Replay.add`."""
         mask = (0 if next_mask is None else next_mask,) if self._masked else ()
-        self._rows.append((observation, action, reward, discount, following, *mask))
+        self._rows.append((observation, action, reward, discount, next_observation, *mask))
 
     def pack(self) -> Parcel:
         """Return the rows since the last parcel."""
@@ -114,13 +114,13 @@ class FrameOutbox:
         action: Action,
         reward: float,
         discount: float,
-        following: Squeezed,
+        next_observation: Squeezed,
         next_mask: np.ndarray | None = None,
         /,
     ) -> None:
         """Add one row; see `Replay.add`."""
         mask = 0 if next_mask is None else next_mask
-        self._rows.append((observation, action, reward, discount, following, mask))
+        self._rows.append((observation, action, reward, discount, next_observation, mask))
 
     def name(self, kept: Squeezed) -> np.ndarray:
         """Return a kept observation as a checkpoint holds it: its images."""
@@ -144,8 +144,8 @@ class FrameOutbox:
             return [places[id(frame)] for frame in stack.frames]
 
         rows = np.zeros(len(self._rows), self._layout)
-        for place, (observation, *numbered, following, mask) in enumerate(self._rows):
-            rows[place] = (numbers(observation), *numbered, numbers(following), mask)
+        for place, (observation, *numbered, next_observation, mask) in enumerate(self._rows):
+            rows[place] = (numbers(observation), *numbered, numbers(next_observation), mask)
         self._rows.clear()
         return Parcel(len(rows), zlib.compress(rows.tobytes(), _LEVEL), frames)
 

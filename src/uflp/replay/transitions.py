@@ -47,7 +47,7 @@ class Replay(Whole):
         space: gymnasium.Space,
         capacity: int,
         masked: int = 0,
-        newest: int = 0,
+        recent: int = 0,
         actions: Actions = 1,
     ):
         """Make an empty replay for one observation space.
@@ -56,14 +56,14 @@ class Replay(Whole):
             space: a Box, or a Discrete whose observations take four bytes each.
             capacity: rows; the oldest is overwritten when all are in use.
             masked: A, the actions that a mask speaks of; 0 keeps no masks.
-            newest: rows of each sample that are the newest.
+            recent: rows of each sample that are the most recent.
             actions: how many there are, or what they are where they are real-valued.
         """
         if capacity < 1:
             raise UsageError(f"a replay needs room for at least 1 row, not {capacity}")
         self.row = layout_of_row(space, masked, actions)
         self._masked = masked > 0
-        self._newest = newest
+        self._recent = recent
         self._rows = np.zeros(capacity, self.row)
         self._words = self._rows.view(np.uint32).reshape(capacity, -1)
         self.added = 0
@@ -100,7 +100,7 @@ class Replay(Whole):
 
     def sample(self, uniforms: np.ndarray) -> np.ndarray:
         """Draw one row for each of some numbers in [0, 1), as uint32 [B, words of a row]."""
-        rows = drawn(uniforms, self.added, len(self._rows), self._newest)
+        rows = drawn(uniforms, self.added, len(self._rows), self._recent)
         # `clip` spares a check of what is in range.
         return self._words.take(rows, axis=0, mode="clip")
 
@@ -125,18 +125,18 @@ class Replay(Whole):
             yield Block(int(numbers[0]), int(numbers[-1]) + 1, {"words": words})
 
 
-def drawn(uniforms: np.ndarray, added: int, capacity: int, newest: int) -> np.ndarray:
-    """Return the places of a sample's rows in a ring: the newest ones, then some of all.
+def drawn(uniforms: np.ndarray, added: int, capacity: int, recent: int) -> np.ndarray:
+    """Return the places of a sample's rows in a ring: the most recent ones, then some of all.
 
     Args:
         uniforms: [B] numbers in [0, 1); where they are uniform, so are the rows, with replacement.
         added: rows so far, at least 1.
         capacity: of the ring.
-        newest: rows that are the newest, in place of the first ones drawn.
+        recent: rows that are the most recent, in place of the first ones drawn.
     """
     places = (uniforms * min(added, capacity)).astype(np.intp)
-    if newest:
-        latest = np.arange(added - 1, added - 1 - min(newest, added, capacity), -1)
+    if recent:
+        latest = np.arange(added - 1, added - 1 - min(recent, added, capacity), -1)
         places[: len(latest)] = latest[: len(places)] % capacity
     return places
 

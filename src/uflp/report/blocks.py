@@ -49,11 +49,6 @@ _BLOCK = re.compile(r"<!-- claims:(\w+) -->\n.*?<!-- /claims -->", re.DOTALL)
 _LINK = re.compile(r"\]\((?=results/|examples/)")
 
 
-def without_blocks(text: str) -> str:
-    """Return what of a page is written by hand."""
-    return _BLOCK.sub("", text)
-
-
 def with_blocks(page: str, text: str, results: Results) -> str:
     """Return a page whose blocks are written anew.
 

@@ -46,8 +46,7 @@ _NOTHING = {LOCK, CONFIG + files.TEMPORARY, _PROBE}
 _CHECKSUM = "checksum"
 EARLIER_BUDGETS = "earlier_budgets"
 
-
-_DECISIVE = (
+_IDENTITY_KEYS = (
     "preset",
     "agent",
     "uncertainty",
@@ -59,7 +58,7 @@ _DECISIVE = (
     "simulator",
     "cluster",
 )
-"""Keys of a record that decide a run's numbers, and have a checksum."""
+"""Keys of `config.json` that decide a run's numbers, and have a checksum."""
 
 
 class LockedError(UsageError):
@@ -329,7 +328,7 @@ def extend(path: Path, settings: RunSettings) -> None:
             )
         earlier = [*config.get(EARLIER_BUDGETS, []), before]
         config |= {"settings": as_json(settings.values()), EARLIER_BUDGETS: earlier}
-        decisive = {key: config[key] for key in _DECISIVE if key in config}
+        decisive = {key: config[key] for key in _IDENTITY_KEYS if key in config}
         config[_CHECKSUM] = _checksum(decisive)
         write_json(path / CONFIG, config)
         (path / SUMMARY).unlink(missing_ok=True)
@@ -430,7 +429,7 @@ def summarize(
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[Path]:
-    """Yield the path of a file; where it cannot be written, raises a `RunError` that names it."""
+    """Yield the path of a file; where it cannot be written, raise a `RunError` that names it."""
     try:
         yield path
     except OSError as error:

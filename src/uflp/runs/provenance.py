@@ -14,7 +14,7 @@ from typing import Any
 
 _LIBRARIES = ("uflp", "jax", "optax", "numpy", "gymnasium", "bsuite", "ale-py")
 
-_DECISIVE = {
+_NUMERIC_LIBRARIES = {
     "jax": "jax",
     "jaxlib": "jaxlib",
     "numpy": "numpy",
@@ -58,11 +58,11 @@ def numerics(simulator: Any) -> dict[str, Any]:
 
     found = {name: getattr(jax.config, name, None) for name in _FLAGS}
     found["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "")
-    for module, name in _DECISIVE.items():
+    for module, name in _NUMERIC_LIBRARIES.items():
         if module in sys.modules:
             found[name] = _version(name)
     package = type(getattr(simulator, "unwrapped", simulator)).__module__.partition(".")[0]
-    if package not in _DECISIVE:
+    if package not in _NUMERIC_LIBRARIES:
         found[package] = getattr(sys.modules.get(package), "__version__", None) or _version(package)
     return {name: None if value is None else _plain(value) for name, value in found.items()}
 

@@ -95,7 +95,7 @@ def train(
             saver.keep_history()
         folder.finish(summary)
         if keep_checkpoint:
-            _save_the_end(run, saver)
+            _save_before_next_query(run, saver)
         else:
             saver.remove()
     if interruption.signal is not None:
@@ -189,8 +189,11 @@ class _SavedError(Exception):
     """The run was saved."""
 
 
-def _save_the_end(run: RunProtocol, saver: Saver) -> None:
-    """Save a run whose budget is spent where it would be saved if it went on: before a query."""
+def _save_before_next_query(run: RunProtocol, saver: Saver) -> None:
+    """Begin the rollout that a larger budget would go on with, and save the run there.
+
+    Between two rollouts the simulator has no snapshot, which alone holds the noise that lies ahead.
+    """
 
     def save() -> None:
         saver.save()

@@ -160,7 +160,7 @@ class Reader:
             elif _is_constant_class(kind):
                 left_out.append(attribute)
             else:
-                kept[attribute] = self.read(item, f"{path}.{attribute}")
+                kept[attribute] = self.read(item, below(path, attribute))
         return ["object", number, name, kept, left_out]
 
     def _items(self, values: Any, path: str) -> list[Any]:
@@ -180,6 +180,11 @@ class Reader:
             for sharer in sharers:
                 sharer[-1] = True
         return ["array", number, value.dtype.str, layout, value.tobytes(order)]
+
+
+def below(path: str, attribute: str) -> str:
+    """Return the path of an attribute of what is at a path."""
+    return f"{path}.{attribute}" if path else attribute
 
 
 def is_constant(value: Any) -> bool:

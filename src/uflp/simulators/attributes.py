@@ -45,12 +45,18 @@ _NEVER_MADE = frozenset({"gymnasium", "uflp"})
 
 
 def encode(
-    target: Any, *, skip: Set[str] = frozenset(), codecs: Codecs = reading.NO_CODECS
+    target: Any,
+    *,
+    path: str | None = None,
+    skip: Set[str] = frozenset(),
+    codecs: Codecs = reading.NO_CODECS,
 ) -> bytes:
     """Return the state of an object.
 
     Args:
         target: an instance of a Python class.
+        path: what errors call it, "" where its attributes are known by themselves; None means the
+            name of its class.
         skip: names of attributes to leave out wherever they occur: logs, which are not rolled
             back, and large constants.
         codecs: how to read and write instances of some classes.
@@ -58,8 +64,9 @@ def encode(
     Raises:
         SnapshotError: for an attribute that cannot be encoded; the message gives its path.
     """
+    path = type(target).__name__ if path is None else path
     try:
-        return msgpack.packb(reading.Reader(skip, codecs).read(target, type(target).__name__))
+        return msgpack.packb(reading.Reader(skip, codecs).read(target, path))
     except SnapshotError:
         raise
     except (RecursionError, ValueError) as error:
@@ -71,6 +78,7 @@ def write_back(
     data: bytes,
     *,
     exact: bool,
+    path: str | None = None,
     skip: Set[str] = frozenset(),
     codecs: Codecs = reading.NO_CODECS,
 ) -> None:
@@ -80,6 +88,7 @@ def write_back(
         target: an object of the class that was encoded.
         data: what `encode` returned.
         exact: whether random number generators go back too; else they stay as they are.
+        path: see `encode`.
         skip: the names that were given to `encode`.
         codecs: likewise.
 
@@ -93,7 +102,8 @@ def write_back(
             node[2] = FORMER.get(node[2], node[2])
         if not fits or node[2] != reading.name_of(type(target)):
             raise SnapshotError(f"not a state of {type(target).__name__}")
-        Writer(skip, exact, codecs).write(node, target, type(target).__name__)
+        path = type(target).__name__ if path is None else path
+        Writer(skip, exact, codecs).write(node, target, path)
     except SnapshotError:
         raise
     except Exception as error:  # the bytes may be anything, and may fail in any way
@@ -257,7 +267,7 @@ class Writer:
                 object.__delattr__(value, attribute)
         slots = reading.slots_of(cls)
         for attribute, node in nodes.items():
-            item = self.write(node, olds.get(attribute), f"{path}.{attribute}")
+            item = self.write(node, olds.get(attribute), reading.below(path, attribute))
             if attribute in slots:
                 slots[attribute].__set__(value, item)
             else:

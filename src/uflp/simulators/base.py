@@ -102,7 +102,7 @@ class Simulator(gymnasium.Env[Any, Any]):
             raise SnapshotError("a finished episode cannot be saved: it has no future to restore")
         data = self._save()
         if self.portable:
-            data += _seal(data)
+            data += seal(data)
         return Snapshot(self.stamp, data, self.screen_score)
 
     def restore(
@@ -187,11 +187,12 @@ class Simulator(gymnasium.Env[Any, Any]):
 
 def _opened(sealed: bytes) -> bytes:
     data = sealed[:-SEAL_WIDTH]
-    if sealed[-SEAL_WIDTH:] != _seal(data):
+    if sealed[-SEAL_WIDTH:] != seal(data):
         raise SnapshotError("the snapshot's data is damaged: its checksum does not match")
     return data
 
 
-def _seal(data: bytes) -> bytes:
+def seal(data: bytes) -> bytes:
+    """Return the checksum that `save` puts behind data."""
     # Started at 1: from 0, no data at all would be sealed by four zeros.
     return zlib.crc32(data, 1).to_bytes(SEAL_WIDTH, "little")

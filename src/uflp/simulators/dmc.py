@@ -13,9 +13,9 @@ from gymnasium.spaces import Box
 
 from uflp.registry import unknown
 from uflp.simulators.bsuite import outcome, space
-from uflp.simulators.gymnasium import GymnasiumSimulator, check_strategy
+from uflp.simulators.gymnasium import GymnasiumSimulator
 from uflp.simulators.small_rng import small_rng
-from uflp.simulators.strategies import Replay
+from uflp.simulators.strategies import Replay, check_strategy
 from uflp.simulators.time_limits import check_time_limit
 from uflp.types import UsageError
 

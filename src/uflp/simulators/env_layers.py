@@ -84,8 +84,8 @@ def normalisers(env: Any) -> list[Any]:
 
 
 @contextlib.contextmanager
-def statistics_held(env: Any) -> Iterator[None]:
-    """Let normalisers learn nothing for a while: their statistics do not go back with a state."""
+def frozen_statistics(env: Any) -> Iterator[None]:
+    """Let normalisers learn nothing meanwhile: their statistics do not go back with a state."""
     before = [(layer, layer.update_running_mean) for layer in normalisers(env)]
     for layer, _ in before:
         layer.update_running_mean = False
@@ -133,8 +133,8 @@ def logs_of(layer: Any, *, exact: bool = False) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def logs_kept(layered: LayeredEnv, *, exact: bool) -> Iterator[None]:
-    """Let logs of episodes be afterwards what they are now, though a state is restored."""
+def preserving_logs(layered: LayeredEnv, *, exact: bool) -> Iterator[None]:
+    """Put logs of episodes back to what they are now, whatever is restored meanwhile."""
     before = [
         (vars(layer), {name: copy.copy(vars(layer)[name]) for name in names})
         for layer in layers(layered)

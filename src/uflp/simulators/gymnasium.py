@@ -17,8 +17,8 @@ from uflp.simulators import attribute_reader as reading
 from uflp.simulators import attributes
 from uflp.simulators.attribute_reader import UnreadableError
 from uflp.simulators.base import Simulator, SnapshotError, UnsavableError
-from uflp.simulators.env_layers import LayeredEnv, copied, logs_kept
-from uflp.simulators.strategies import STRATEGIES, Copy, Replay, Strategy
+from uflp.simulators.env_layers import LayeredEnv, copied, preserving_logs
+from uflp.simulators.strategies import Replay, Strategy, check_strategy, choose_strategy, way_out
 from uflp.simulators.time_limits import TimeLimits, check_time_limit
 from uflp.state import State, whole_numbers
 from uflp.trust import permit
@@ -225,7 +225,7 @@ class GymnasiumSimulator(Simulator):
         numbered = isinstance(env.action_space, gymnasium.spaces.Discrete)
         self.masked = numbered and "action_mask" in info
         env.unwrapped.np_random  # noqa: B018 (made when first asked for: a restore needs one)
-        self.strategy = _choose(self._layered, strategy)
+        self.strategy = choose_strategy(self._layered, strategy)
         self.strategy.prepare()
         self._take = self.strategy.stepping()
         self._time_limits = TimeLimits(self._layered, self.strategy, time_limit)
@@ -313,87 +313,15 @@ class GymnasiumSimulator(Simulator):
         try:
             return self.strategy.save()
         except UnreadableError as error:  # It came later, such as a renderer that was opened.
-            way_out = _WAYS_OUT.get(_package(error.cls), _OWN_METHODS)
-            why = _as_users_know_it(str(error))
-            raise SnapshotError(f"{why}; the way out: {way_out}") from error
+            raise SnapshotError(f"{error}; the way out: {way_out(error)}") from error
 
     def _restore(self, data: Any, *, exact: bool) -> tuple[Any, dict[str, Any]]:
         if not exact:
             self._time_limits.restoring(data)
-        with logs_kept(self._layered, exact=exact):
+        with preserving_logs(self._layered, exact=exact):
             self.strategy.restore(data, exact=exact)
         self._time_limits.restored(fresh=not exact)
         return self._layered.shown()
-
-
-_NO_STATE = frozenset(
-    {
-        # What a wrapper was made with, and what it has looked up.
-        "_saved_kwargs",
-        "_cached_spec",
-        "_metadata",
-        # Statistics of normalisers are learned: they stay, and so does whether they go on learning.
-        "obs_rms",
-        "return_rms",
-        "_update_running_mean",
-    }
-)
-_TABLES = frozenset({"P", "desc", "initial_state_distrib"})
-"""Constants of Gymnasium's toy texts, large enough to leave out; the stamp has their checksum."""
-
-_WAYS_OUT = {
-    "pygame": "make it with render_mode=None, and render another one",
-    "glfw": "make it with render_mode=None, and render another one",
-    "OpenGL": "make it with render_mode=None, and render another one",
-    "Box2D": 'if its episodes follow from seed and actions, use strategy="replay"',
-    "jaxlib": 'a random key cannot be told from other arrays: if it has none, use strategy="copy"',
-    "ale_py": "its wrappers lose the state: use the simulators for Atari",
-}
-"""Packages whose objects only look as if they could be copied, and what to do instead."""
-
-_OWN_METHODS = "give it two methods, get_state() and set_state(state)"
-
-
-def _choose(layered: LayeredEnv, name: str) -> Strategy:
-    """Return the strategy of a name, or the first that can save the layered."""
-    skip = _NO_STATE
-    if type(layered.env.unwrapped).__module__.startswith("gymnasium.envs.toy_text"):
-        skip |= _TABLES
-    candidates = [STRATEGIES[name]] if name != "auto" else list(STRATEGIES.values())[:-1]
-    reasons: list[str] = []
-    way_out = _OWN_METHODS
-    for candidate in candidates:
-        if candidate is Copy and way_out in _WAYS_OUT.values():
-            break
-        try:
-            strategy = candidate(layered, skip)
-            strategy.save()
-        except SnapshotError as error:
-            reasons.append(_as_users_know_it(str(error)))
-            if isinstance(error, UnreadableError):
-                way_out = _WAYS_OUT.get(_package(error.cls), way_out)
-        else:
-            return strategy
-    if Replay.name not in way_out and name != Replay.name:
-        way_out += ', or, if its episodes follow from seed and actions, use strategy="replay"'
-    # That it has no methods of its own, which comes first, goes without saying for most.
-    why = "; ".join(reasons[1:] or reasons)
-    raise UnsavableError(f"{layered.env} cannot be saved: {why}; the way out: {way_out}")
-
-
-def _as_users_know_it(reason: str) -> str:
-    """Return a reason whose paths begin at the environment, not at what holds it here."""
-    for ours, theirs in _PATHS:
-        reason = reason.replace(ours, theirs)
-    return reason
-
-
-_PATHS = (("LayeredEnv.env", "env"), ("LayeredEnv.", "its "), ("_Tape.", "its "))
-
-
-def _package(cls: type) -> str:
-    # Some classes in C do not know their module.
-    return reading.name_of(cls).partition(":")[0].partition(".")[0]
 
 
 def _first_reset(env: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
@@ -439,12 +367,6 @@ class _Constants:
 
     left_out: dict[str, Any]
     made_with: str
-
-
-def check_strategy(name: str) -> None:
-    """Refuse what is neither `auto` nor the name of a strategy."""
-    if name != "auto" and name not in STRATEGIES:
-        raise UsageError(unknown("strategy", name, ["auto", *STRATEGIES]))
 
 
 def _require_json(name: str, value: Any) -> None:

@@ -23,7 +23,7 @@ from gymnasium.wrappers import RecordEpisodeStatistics
 
 from uflp.simulators import attribute_reader as reading
 from uflp.simulators import attributes
-from uflp.simulators.env_layers import LayeredEnv, layers, logs_of, statistics_held
+from uflp.simulators.env_layers import LayeredEnv, frozen_statistics, layers, logs_of
 from uflp.simulators.mujoco import CompactMjDataCodec, MjDataCodec, MjDataWatch, needed_arrays
 from uflp.simulators.snapshot_plan import (
     LEAVES,
@@ -55,7 +55,7 @@ def make_plan(layered: LayeredEnv, skip: Set[str], codecs: attributes.Codecs) ->
     present = attributes.encode(layered, skip=skip, codecs=codecs)
     trial = _Trial(layered, env, skip, codecs)
     try:
-        with _undisturbed(), statistics_held(layered.env):
+        with _undisturbed(), frozen_statistics(layered.env):
             found = trial.objects()
             if found is None:
                 return None

@@ -1,4 +1,4 @@
-"""Ways to save a Gymnasium environment with all its wrappers.
+"""Ways to save a Gymnasium environment with all its wrappers, and the choice among them.
 
 Every strategy works on a `LayeredEnv`: the environment, and what was seen of it last. `Attributes`
 and `Replay` give bytes, which travel; `Copy` gives objects, which live in this process only.
@@ -15,10 +15,12 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from uflp.registry import unknown
 from uflp.simulators import attribute_reader as reading
 from uflp.simulators import attributes
 from uflp.simulators.action_script import same
-from uflp.simulators.base import SnapshotError
+from uflp.simulators.attribute_reader import UnreadableError
+from uflp.simulators.base import SnapshotError, UnsavableError
 from uflp.simulators.env_layers import (
     LayeredEnv,
     Place,
@@ -31,7 +33,7 @@ from uflp.simulators.env_layers import (
 from uflp.simulators.mujoco import MjDataCodec, UnplannedError
 from uflp.simulators.snapshot_plan import MARK, Plan
 from uflp.simulators.snapshot_trial import make_plan
-from uflp.types import error_text
+from uflp.types import UsageError, error_text
 
 
 class Strategy(ABC):
@@ -103,13 +105,13 @@ class Attributes(Strategy):
         if self._plan is not None:
             with contextlib.suppress(UnplannedError):
                 return self._plan.encode()
-        return attributes.encode(self.layered, skip=self.skip, codecs=self._codecs)
+        return attributes.encode(self.layered, path="", skip=self.skip, codecs=self._codecs)
 
     def restore(self, data: bytes, *, exact: bool) -> None:
         """Write the attributes back."""
         if data[:1] != MARK:
             attributes.write_back(
-                self.layered, data, exact=exact, skip=self.skip, codecs=self._codecs
+                self.layered, data, path="", exact=exact, skip=self.skip, codecs=self._codecs
             )
         elif self._plan is None:
             raise SnapshotError(f"{self.layered.env} cannot be restored from what another one left")
@@ -308,12 +310,12 @@ class Replay(Strategy):
     def save(self) -> bytes:
         """Return the tape."""
         self._tape.observation = self.layered.observation
-        return attributes.encode(self._tape)
+        return attributes.encode(self._tape, path="")
 
     def restore(self, data: bytes, *, exact: bool) -> None:
         """Play the tape."""
         tape = _Tape()
-        attributes.write_back(tape, data, exact=True)
+        attributes.write_back(tape, data, path="", exact=True)
         before = generator_states(self.layered)
         for event in tape.events:
             self._play(*event)
@@ -358,3 +360,71 @@ class _Tape:
 
 
 STRATEGIES = {strategy.name: strategy for strategy in (Native, Attributes, Copy, Replay)}
+
+
+def check_strategy(name: str) -> None:
+    """Refuse what is neither `auto` nor the name of a strategy."""
+    if name != "auto" and name not in STRATEGIES:
+        raise UsageError(unknown("strategy", name, ["auto", *STRATEGIES]))
+
+
+_NO_STATE = frozenset(
+    {
+        # What a wrapper was made with, and what it has looked up.
+        "_saved_kwargs",
+        "_cached_spec",
+        "_metadata",
+        # Statistics of normalisers are learned: they stay, and so does whether they go on learning.
+        "obs_rms",
+        "return_rms",
+        "_update_running_mean",
+    }
+)
+_TABLES = frozenset({"P", "desc", "initial_state_distrib"})
+"""Constants of Gymnasium's toy texts, large enough to leave out; the stamp has their checksum."""
+
+_WAYS_OUT = {
+    "pygame": "make it with render_mode=None, and render another one",
+    "glfw": "make it with render_mode=None, and render another one",
+    "OpenGL": "make it with render_mode=None, and render another one",
+    "Box2D": 'if its episodes follow from seed and actions, use strategy="replay"',
+    "jaxlib": 'a random key cannot be told from other arrays: if it has none, use strategy="copy"',
+    "ale_py": "its wrappers lose the state: use the simulators for Atari",
+}
+"""Packages whose objects only look as if they could be copied, and what to do instead."""
+
+_OWN_METHODS = "give it two methods, get_state() and set_state(state)"
+
+
+def choose_strategy(layered: LayeredEnv, name: str) -> Strategy:
+    """Return the strategy of a name; of `auto`, the first but `replay` that can save the layers."""
+    skip = _NO_STATE
+    if type(layered.env.unwrapped).__module__.startswith("gymnasium.envs.toy_text"):
+        skip |= _TABLES
+    candidates = [STRATEGIES[name]] if name != "auto" else [Native, Attributes, Copy]
+    reasons: list[str] = []
+    out = _OWN_METHODS
+    for candidate in candidates:
+        if candidate is Copy and out in _WAYS_OUT.values():
+            break
+        try:
+            strategy = candidate(layered, skip)
+            strategy.save()
+        except SnapshotError as error:
+            reasons.append(str(error))
+            if isinstance(error, UnreadableError):
+                out = way_out(error, otherwise=out)
+        else:
+            return strategy
+    if Replay.name not in out and name != Replay.name:
+        out += ', or, if its episodes follow from seed and actions, use strategy="replay"'
+    # That it has no methods of its own, which comes first, goes without saying for most.
+    why = "; ".join(reasons[1:] or reasons)
+    raise UnsavableError(f"{layered.env} cannot be saved: {why}; the way out: {out}")
+
+
+def way_out(error: UnreadableError, otherwise: str = _OWN_METHODS) -> str:
+    """Return what to do about an object that cannot be saved, by the package that it is from."""
+    # Some classes in C do not know their module.
+    package = reading.name_of(error.cls).partition(":")[0].partition(".")[0]
+    return _WAYS_OUT.get(package, otherwise)

@@ -21,7 +21,7 @@ from gymnasium.wrappers import TimeAwareObservation, TimeLimit
 from uflp.registry import unknown
 from uflp.simulators import attribute_reader as reading
 from uflp.simulators.action_script import same
-from uflp.simulators.env_layers import LayeredEnv, Place, layers, set_value, statistics_held
+from uflp.simulators.env_layers import LayeredEnv, Place, frozen_statistics, layers, set_value
 from uflp.simulators.strategies import Replay, Strategy
 from uflp.state import State
 from uflp.types import UsageError
@@ -222,7 +222,7 @@ class TimeLimits:
         numpy_state, python_state = np.random.get_state(), random.getstate()
         present = self._strategy.save()
         try:
-            with statistics_held(self._layered.env):
+            with frozen_statistics(self._layered.env):
                 yield
         finally:
             self._strategy.restore(present, exact=True)

@@ -171,7 +171,7 @@ class Builder:
             self.space,
             -(-rows // shards),
             masked=self.simulator.mask_size,
-            newest=settings.recent_rows,
+            recent=settings.recent_rows,
             dictionary=dictionary,
             actions=self.actions,
         )

@@ -11,7 +11,7 @@ Row = dict[str, Any]
 """One row of metrics, by column."""
 
 
-class Progress(NamedTuple):
+class RunCounts(NamedTuple):
     """Counts of a run at the time of a row.
 
     Attributes:
@@ -52,29 +52,29 @@ COLUMNS = (
 
 
 def metrics_row(
-    progress: Progress, evaluation: Evaluation, *, history_size: int, replay_size: int
+    counts: RunCounts, evaluation: Evaluation, *, history_size: int, replay_size: int
 ) -> Row:
     """Return a row, in the order of the columns of `metrics.csv`.
 
     Args:
-        progress: of the run.
+        counts: of the run.
         evaluation: of the agent at that moment.
         history_size: entries.
         replay_size: rows.
     """
     values = (
-        progress.queries,
-        round(progress.seconds, 3),
-        progress.rollouts,
-        progress.restarts,
-        progress.sgd_steps,
+        counts.queries,
+        round(counts.seconds, 3),
+        counts.rollouts,
+        counts.restarts,
+        counts.sgd_steps,
         evaluation.mean,
         evaluation.std,
         evaluation.episodes,
-        progress.counted.train_return_mean,
-        progress.counted.loss,
+        counts.counted.train_return_mean,
+        counts.counted.loss,
         history_size,
         replay_size,
-        progress.counted.positive_rewards,
+        counts.counted.positive_rewards,
     )
-    return {**dict(zip(COLUMNS, values, strict=True)), **progress.simulator}
+    return {**dict(zip(COLUMNS, values, strict=True)), **counts.simulator}

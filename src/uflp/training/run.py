@@ -18,7 +18,8 @@ from uflp.state import State, StateError, Stateful, flag, number, real
 from uflp.training.build import Builder, PlannerParts
 from uflp.training.counters import BadNumberError, require_finite
 from uflp.training.exploration_log import ExplorationLog
-from uflp.training.metrics import Progress, Row, metrics_row
+from uflp.training.metrics import Row, RunCounts, metrics_row
+from uflp.training.old_checkpoints import with_planner
 from uflp.training.rate_limiter import RateLimiter
 from uflp.training.settings import RunSettings
 from uflp.training.warm_start import adopt_history
@@ -115,11 +116,10 @@ class Run:
         """
         # Products this small lose more to handing work between threads than they gain from it.
         with threadpool_limits(1):
+            done = False
             if self.evaluator.under_way:  # An evaluation failed, and the run goes on.
                 yield self.evaluate()
-                done = self.spent >= self.settings.evaluation.queries
-            else:
-                done = False
+                done = self._budget_is_spent()
             # A run that is resumed may have spent its budget on a restore that it was saved after:
             # it still makes the query that the restore was for.
             while not done:
@@ -131,7 +131,7 @@ class Run:
                 if transition is not None:
                     self.accumulator.add(transition)
                     self.learn()
-                done = self.spent >= self.settings.evaluation.queries
+                done = self._budget_is_spent()
                 if done or (transition is not None and self._evaluation_is_due()):
                     yield self.evaluate()
 
@@ -151,7 +151,7 @@ class Run:
         self.check_parameters()
         evaluation = self.evaluator.evaluate(self.queries)
         self.exploration_log.evaluated(self.queries)
-        progress = Progress(
+        counts = RunCounts(
             queries=self.spent,
             seconds=self.seconds,
             rollouts=self.rollout.rollouts,
@@ -161,11 +161,14 @@ class Run:
             simulator=self.simulator.metrics(),
         )
         return metrics_row(
-            progress,
+            counts,
             evaluation,
             history_size=0 if self.history is None else len(self.history),
             replay_size=len(self.replay),
         )
+
+    def _budget_is_spent(self) -> bool:
+        return self.spent >= self.settings.evaluation.queries
 
     def _evaluation_is_due(self) -> bool:
         return self.queries % self.settings.evaluation.eval_period == 0
@@ -221,7 +224,7 @@ class Run:
         evaluating = flag(state, "evaluating") if "evaluating" in state else False
         self.evaluator.under_way = evaluating
         self.agent_runner.load(state)
-        self.planner.load(state)
+        self.planner.load(with_planner(state, self.settings.planning))
         for name, part in self._parts().items():
             part.load(state[name])
         self.rollout.queries = number(state, "queries", self.settings.evaluation.queries)

@@ -89,11 +89,13 @@ class Distilled:
         return self._functions.init(self._seed)
 
     @property
-    def _target(self) -> Any:
+    def target(self) -> Any:
+        """Parameters of the random network, which never change."""
         return self._drawn[0]
 
     @property
-    def _predictor(self) -> Any:
+    def predictor(self) -> Any:
+        """State of the predictor: what has been learned, or what was drawn."""
         return self._drawn[1] if self._learned is None else self._learned
 
     def key_of(self, observation: Any) -> Any:
@@ -122,7 +124,7 @@ class Distilled:
             # Filled up to a power of two, so that few shapes are ever compiled.
             batch = np.zeros((1 << (len(some) - 1).bit_length(), *self._shape), self.key_dtype)
             batch[: len(some)] = some
-            errors = self._functions.errors(self._target, self._predictor, batch, self._scaling)
+            errors = self._functions.errors(self.target, self.predictor, batch, self._scaling)
             scores[start : start + len(some)] = np.asarray(errors)[: len(some)]
         return scores
 
@@ -141,7 +143,7 @@ class Distilled:
             "observed": self._observed,
             "waiting": self._batch[:waiting],
             "moments": self._moments.state(),
-            "predictor": saved_tree(self._predictor),
+            "predictor": saved_tree(self.predictor),
         }
 
     def load(self, state: State) -> None:
@@ -152,16 +154,14 @@ class Distilled:
         waiting = self._observed // self._period % len(self._batch)
         self._batch[:waiting] = array(state["waiting"], self._batch[:waiting], "waiting")
         self._moments.load(state["moments"])
-        self._learned = loaded_tree(state["predictor"], self._predictor)
+        self._learned = loaded_tree(state["predictor"], self.predictor)
         self._normalise()
 
     def _learn(self) -> None:
         """Take one SGD step on the observations that have come in since the last."""
         self._moments.add(self._batch)
         self._normalise()
-        self._learned = self._functions.fit(
-            self._target, self._predictor, self._batch, self._scaling
-        )
+        self._learned = self._functions.fit(self.target, self.predictor, self._batch, self._scaling)
         # JAX may still be reading the one that it was given.
         self._batch = np.zeros_like(self._batch)
 

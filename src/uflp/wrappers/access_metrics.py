@@ -12,7 +12,7 @@ import numpy as np
 from uflp.planning.observers import Observer
 from uflp.planning.rules import Start
 from uflp.types import Transition, UsageError
-from uflp.wrappers.access_settings import PlannerParts
+from uflp.wrappers.access_settings import SharedParts
 
 Axis = int | str | tuple[str | int, ...]
 """One number of an observation: its index, or the key of its part and the index in it."""
@@ -33,7 +33,7 @@ class AccessCounters(Observer):
         deepest_start: most steps from an initial state to a restart, across restarts.
     """
 
-    def __init__(self, parts: PlannerParts):
+    def __init__(self, parts: SharedParts):
         """Count nothing yet.
 
         Args:
@@ -79,9 +79,7 @@ class AccessCounters(Observer):
                 del depths[old]
 
 
-def metrics(
-    parts: PlannerParts, counters: Sequence[AccessCounters], queries: int
-) -> dict[str, Any]:
+def metrics(parts: SharedParts, counters: Sequence[AccessCounters], queries: int) -> dict[str, Any]:
     """Return what several copies that share their parts have done so far.
 
     Args:

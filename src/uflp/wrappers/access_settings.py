@@ -19,8 +19,9 @@ from uflp import spaces
 from uflp.cells import has_whole_numbers
 from uflp.planning.history import History, history_of
 from uflp.planning.observers import Observer, Observers
-from uflp.planning.planner import ByNovelty, EveryKth, LocalPlanner, SaveSchedule
+from uflp.planning.planner import LocalPlanner
 from uflp.planning.rules import RULES, Kind, Rule, RuleSettings, Sources
+from uflp.planning.save_schedule import ByNovelty, EveryKth, SaveSchedule
 from uflp.registry import unknown
 from uflp.simulators.base import Simulator
 from uflp.types import UsageError
@@ -74,7 +75,7 @@ class AccessSettings:
             raise UsageError("history_size must be a whole number of at least 1, not None")
         _at_least_1("history_size", self.history_size, "")
 
-    def make(self, simulator: Simulator, seed: int) -> PlannerParts:
+    def make(self, simulator: Simulator, seed: int) -> SharedParts:
         """Return the parts of a planner for a simulator.
 
         Args:
@@ -108,7 +109,7 @@ class AccessSettings:
             predict=_no_values,
             td_error=None,
         )
-        return PlannerParts(
+        return SharedParts(
             history=history,
             uncertainty=scores,
             rule=rule.make(sources),
@@ -132,7 +133,7 @@ class AccessSettings:
             "seed": str(seed),
         }
 
-    def planner(self, parts: PlannerParts, observer: Observer) -> LocalPlanner:
+    def planner(self, parts: SharedParts, observer: Observer) -> LocalPlanner:
         """Return the planner of one copy.
 
         Args:
@@ -193,7 +194,7 @@ class AccessSettings:
             cells = Counts().make(_key_space(space), 1, seed)
         except UsageError:  # no uncertainty needs them, or the one that does has cells of its own
             return EveryKth(_SELDOM)
-        return ByNovelty(cells, flatten=_flattening(space))
+        return ByNovelty(cells, flatten=flattening(space))
 
 
 _ARGUMENTS = (
@@ -208,7 +209,7 @@ _ARGUMENTS = (
 
 
 @dataclass(frozen=True)
-class PlannerParts:
+class SharedParts:
     """Parts that copies of an environment may share; see `LocalPlanner`.
 
     Attributes:
@@ -257,7 +258,7 @@ def _batch(uncertainty: Uncertainty | None) -> int | None:
     return None if cheap else 32
 
 
-def _flattening(space: gymnasium.Space[Any]) -> Callable[[Any], Any] | None:
+def flattening(space: gymnasium.Space[Any]) -> Callable[[Any], Any] | None:
     """Return what flattens observations with parts; None for those without."""
     if isinstance(space, _PLAIN):
         return None
@@ -283,7 +284,7 @@ def _flattening(space: gymnasium.Space[Any]) -> Callable[[Any], Any] | None:
 
 def _keying(space: gymnasium.Space[Any], uncertainty: Uncertainty) -> Callable[[Any], Any] | None:
     """Return what gives the key of an observation with parts; None for one without."""
-    flatten = _flattening(space)
+    flatten = flattening(space)
     return None if flatten is None else lambda seen: uncertainty.key_of(flatten(seen))
 
 

@@ -12,7 +12,7 @@ from gymnasium.wrappers import NormalizeObservation
 
 from uflp.simulators.action_script import Event, difference, ended, step
 from uflp.simulators.base import Simulator, SnapshotError, UnsavableError
-from uflp.simulators.env_layers import normalisers, statistics_held
+from uflp.simulators.env_layers import frozen_statistics, normalisers
 from uflp.simulators.fidelity import TOLERANCE
 
 _STEPS = 13
@@ -40,7 +40,7 @@ def check_going_back(simulator: Simulator, other: Simulator | None = None) -> No
     logs = simulator.logs()
     try:
         target = simulator if other is None else other
-        with statistics_held(simulator), statistics_held(target):
+        with frozen_statistics(simulator), frozen_statistics(target):
             wrong, near = _difference(simulator, target)
     except SnapshotError as error:
         wrong, near = str(error), False

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -15,17 +13,15 @@ from uflp import spaces
 from uflp.planning.rules import Kind, RuleSettings, Start
 from uflp.simulators.base import Simulator
 from uflp.simulators.gymnasium import GymnasiumSimulator, made
-from uflp.types import Action, Snapshot, Transition, UsageError
+from uflp.types import Snapshot, Transition, UsageError
 from uflp.wrappers.access_metrics import AccessCounters, Axis, ExplorationMap, metrics
 from uflp.wrappers.access_settings import AccessSettings, generator
 from uflp.wrappers.check import check_going_back
+from uflp.wrappers.first_actions import ActionNumbers, ForcedTransitions
 from uflp.wrappers.planner_file import load_planner, write_planner
 
 PATIENCE = 100
 """Restarts in a row whose forced a0 ended the episode, after which the initial states must do."""
-
-KEPT = 1000
-"""Transitions of forced first actions that wait for `pop_transitions`."""
 
 
 class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -151,10 +147,8 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._simulator: Simulator = simulator
         self._identity = access.identity(simulator, self._seed)
         self._forced = first_action == "forced"
-        self._numbered = spaces.count(simulator.action_space) is not None
-        self._first = getattr(simulator.action_space, "start", 0)
-        self._transitions: deque[Transition] = deque(maxlen=KEPT)
-        self._told_of_transitions = False
+        self._numbers = ActionNumbers(simulator.action_space)
+        self._forced_transitions = ForcedTransitions()
         self._observation: Any = None
         self._running = False
         self._counters = AccessCounters(self._parts)
@@ -206,9 +200,7 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
 
         Up to 1,000 are kept; then the oldest are dropped, and one warning says so.
         """
-        popped = list(self._transitions)
-        self._transitions.clear()
-        return popped
+        return self._forced_transitions.pop()
 
     def metrics(self) -> dict[str, Any]:
         """Return what was found and what it took, so far.
@@ -278,11 +270,11 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
         """Go back; return None where a forced a0 has ended the episode at once."""
         observation, info = self._simulator.restore(snapshot)
         self._begin(start, observation)
-        action = self._first_action(start.action)
+        action = self._numbers.first(start.action, self._rng)
         if self._forced:
             transition, info = self._query(action)
             observation = transition.next_observation
-            self._keep(transition)
+            self._forced_transitions.add(transition)
             if transition.terminated or transition.truncated:
                 return None
         self._counters.restarts += 1
@@ -300,7 +292,7 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
         """Make one query; return what came of it, and the info."""
         simulator, planner = self._simulator, self.planner
         observation, reward, terminated, truncated, info = simulator.step(action)
-        planner.visited(int(action) - self._first if self._numbered else 0)
+        planner.visited(self._numbers.number_of(action))
         final = terminated or truncated
         over = final or planner.at_limit
         transition = Transition(
@@ -320,29 +312,6 @@ class LocalAccess(gymnasium.Wrapper[Any, Any, Any, Any]):
             self._running = False
             planner.ended(simulator.screen_score)
         return transition, info
-
-    def _keep(self, transition: Transition) -> None:
-        """Keep a transition for `pop_transitions`; warn once when they are too many."""
-        if len(self._transitions) == KEPT and not self._told_of_transitions:
-            self._told_of_transitions = True
-            warnings.warn(told_of_kept(), stacklevel=2)
-        self._transitions.append(transition)
-
-    def _first_action(self, number: Action | None) -> Any:
-        """Return a0; where actions have no numbers, one drawn from their space."""
-        if self._numbered and number is not None:
-            return number + self._first
-        self.action_space.seed(int(self._rng.integers(2**31)))
-        return self.action_space.sample()
-
-
-def told_of_kept() -> str:
-    """Return the warning that nobody pops the transitions of forced first actions."""
-    return (
-        f"{KEPT:,} transitions of forced first actions wait for pop_transitions(), and the oldest "
-        "are dropped from now on: call it, use InjectTransitions with Stable-Baselines3, or leave "
-        'the first action to the agent with first_action="free"'
-    )
 
 
 def _factory(env: Any) -> Callable[[], Any] | None:

@@ -16,13 +16,13 @@ from uflp.simulators.base import Simulator
 from uflp.state import Block, Rows, State, StateError
 from uflp.types import UsageError
 from uflp.uncertainty.counts import CellCounts, TableCounts
-from uflp.wrappers.access_settings import AccessSettings, PlannerParts
+from uflp.wrappers.access_settings import AccessSettings, SharedParts
 
 _KIND = "uflp planner 1"
 
 
 def write_planner(
-    path: Path, planner: LocalPlanner, parts: PlannerParts, identity: dict[str, str]
+    path: Path, planner: LocalPlanner, parts: SharedParts, identity: dict[str, str]
 ) -> None:
     """Write what a planner knows.
 
@@ -49,7 +49,7 @@ def write_planner(
 def load_planner(
     path: Path,
     planner: LocalPlanner,
-    parts: PlannerParts,
+    parts: SharedParts,
     identity: dict[str, str],
     access: AccessSettings,
     simulator: Simulator,
@@ -62,9 +62,9 @@ def load_planner(
         planner: of one copy.
         parts: that it shares.
         identity: what must be equal in whoever wrote the file.
-        access: what the parts were made from,
-        simulator: and for,
-        seed: and with.
+        access: settings that the parts were made from.
+        simulator: that they were made for.
+        seed: that they were made with.
 
     Raises:
         UsageError: if the file is damaged or does not fit; then nothing has changed.
@@ -82,7 +82,7 @@ def load_planner(
     parts.depths.update(depths)
 
 
-def _require_counted(parts: PlannerParts) -> None:
+def _require_counted(parts: SharedParts) -> None:
     """Refuse a history whose keys are no numbers of states that are counted."""
     counts = parts.uncertainty
     if not isinstance(counts, TableCounts) or not len(parts.history):

@@ -7,8 +7,6 @@ by its copy just before the next thing that this does, so that saving needs no m
 from __future__ import annotations
 
 import os
-import warnings
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -21,11 +19,12 @@ from uflp import spaces
 from uflp.planning.rules import Start
 from uflp.simulators.base import Simulator
 from uflp.simulators.gymnasium import made
-from uflp.types import Action, Snapshot, Transition, UsageError
+from uflp.types import Snapshot, Transition, UsageError
 from uflp.wrappers.access_metrics import AccessCounters, Axis, ExplorationMap, metrics
-from uflp.wrappers.access_settings import AccessSettings, generator
+from uflp.wrappers.access_settings import AccessSettings, SharedParts, generator
 from uflp.wrappers.check import check_going_back
-from uflp.wrappers.local_access import KEPT, PATIENCE, as_simulator, told_of_kept
+from uflp.wrappers.first_actions import ActionNumbers, ForcedTransitions
+from uflp.wrappers.local_access import PATIENCE, as_simulator
 from uflp.wrappers.planner_file import load_planner, write_planner
 from uflp.wrappers.workers import Begun, Command, InProcess, Processes, Stepped, Workers
 
@@ -43,7 +42,7 @@ class Begin(NamedTuple):
     options: dict[str, Any] | None = None
 
 
-class Result(NamedTuple):
+class CopyResult(NamedTuple):
     """Outcome of a copy's step, or of the beginning of an episode (no reward, no end)."""
 
     observation: Any
@@ -63,10 +62,10 @@ class _Copy:
         mask: which actions this state allows.
         score: to tell the rule of once it is saved, where the rollout has ended there.
         replayed: steps that its restores have cost.
-        transitions: of forced first actions.
+        forced_transitions: of its first actions.
     """
 
-    def __init__(self, access: AccessSettings, parts: Any):
+    def __init__(self, access: AccessSettings, parts: SharedParts):
         self.counters = AccessCounters(parts)
         self.planner = access.planner(parts, self.counters)
         self.observation: Any = None
@@ -75,8 +74,7 @@ class _Copy:
         self.mask: np.ndarray | None = None
         self.score: float | None = None
         self.replayed = 0
-        self.transitions: deque[Transition] = deque(maxlen=KEPT)
-        self.told = False
+        self.forced_transitions = ForcedTransitions()
 
     def saved(self, snapshot: Snapshot) -> None:
         """Add the present state to the history, now that its snapshot has come."""
@@ -151,20 +149,19 @@ class SharedAccess:
         self._copies = [_Copy(self._access, self._parts) for _ in range(self.copies)]
         self._steps = 0
         self._forced = self._access.first_action == "forced"
-        self._numbered = spaces.count(self.simulator.action_space) is not None
-        self._first = getattr(self.simulator.action_space, "start", 0)
+        self._numbers = ActionNumbers(self.simulator.action_space)
 
     def reseed(self, seed: int) -> None:
         """Let the restarts follow from a seed."""
         self._rng = generator(seed)
 
-    def do(self, requests: Mapping[int, Step | Begin]) -> dict[int, Result]:
+    def do(self, requests: Mapping[int, Step | Begin]) -> dict[int, CopyResult]:
         """Let some copies step, and let others begin an episode, all at a time.
 
         Args:
             requests: by the number of the copy.
         """
-        results: dict[int, Result] = {}
+        results: dict[int, CopyResult] = {}
         waiting = dict(requests)
         for attempt in range(PATIENCE + 1):
             starts: dict[int, Start] = {}
@@ -234,9 +231,7 @@ class SharedAccess:
 
     def pop_transitions(self, number: int) -> list[Transition]:
         """Return the transitions of forced first actions of a copy, and forget them."""
-        popped = list(self._copies[number].transitions)
-        self._copies[number].transitions.clear()
-        return popped
+        return self._copies[number].forced_transitions.pop()
 
     def call(self, numbers: list[int], name: str, arguments: Any, keywords: Any) -> list[Any]:
         """Call a method of some copies, or get an attribute."""
@@ -274,10 +269,12 @@ class SharedAccess:
     def _beginning(self, start: Start, request: Begin, save: bool) -> Command:
         if start.snapshot is None:
             return Command("reset", save, (request.seed, request.options))
-        first = (self._first_action(start.action),) if self._forced else None
+        first = (self._numbers.first(start.action, self._rng),) if self._forced else None
         return Command("restore", save, start.snapshot, first)
 
-    def _begun(self, copy: _Copy, start: Start, command: Command, begun: Begun) -> Result | None:
+    def _begun(
+        self, copy: _Copy, start: Start, command: Command, begun: Begun
+    ) -> CopyResult | None:
         """Note the beginning of an episode; return None where a forced a0 has ended it at once."""
         copy.observation = begun.observation
         copy.running = True
@@ -288,7 +285,7 @@ class SharedAccess:
         copy.mask = begun.mask
         if start.snapshot is None:
             copy.unsaved = copy.planner.history is not None
-            return Result(
+            return CopyResult(
                 begun.observation, 0.0, False, False, {**begun.info, "uflp/restart": False}
             )
         restored = start.snapshot
@@ -297,20 +294,20 @@ class SharedAccess:
         if command.first_action is not None:
             assert begun.stepped is not None
             action = command.first_action[0]
-            result = self._stepped(copy, action, begun.stepped, keep=True)
+            result = self._stepped(copy, action, begun.stepped, forced=True)
             if result.terminated or result.truncated:
                 return None
             observation, info = result.observation, result.info
         else:
-            action = self._first_action(start.action)
+            action = self._numbers.first(start.action, self._rng)
         copy.counters.restarts += 1
         about = {"uflp/restart": True, "uflp/entry": start.entry, "uflp/first_action": action}
-        return Result(observation, 0.0, False, False, {**info, **about})
+        return CopyResult(observation, 0.0, False, False, {**info, **about})
 
-    def _stepped(self, copy: _Copy, action: Any, step: Stepped, keep: bool = False) -> Result:
+    def _stepped(self, copy: _Copy, action: Any, step: Stepped, forced: bool = False) -> CopyResult:
         """Tell the planner of a step."""
         planner = copy.planner
-        planner.visited(int(action) - self._first if self._numbered else 0)
+        planner.visited(self._numbers.number_of(action))
         final = step.terminated or step.truncated
         over = final or planner.at_limit
         truncated = step.truncated or (over and not final)
@@ -335,20 +332,9 @@ class SharedAccess:
                 copy.score = step.screen_score
             else:
                 planner.ended(step.screen_score)
-        if keep:
-            if len(copy.transitions) == KEPT and not copy.told:
-                copy.told = True
-                warnings.warn(told_of_kept(), stacklevel=2)
-            copy.transitions.append(transition)
-        return Result(step.observation, step.reward, step.terminated, truncated, step.info)
-
-    def _first_action(self, number: Action | None) -> Any:
-        """Return a0; where actions have no numbers, one drawn from their space."""
-        if self._numbered and number is not None:
-            return number + self._first
-        space = self.simulator.action_space
-        space.seed(int(self._rng.integers(2**31)))
-        return space.sample()
+        if forced:
+            copy.forced_transitions.add(transition)
+        return CopyResult(step.observation, step.reward, step.terminated, truncated, step.info)
 
 
 def _settings(options: Mapping[str, Any]) -> AccessSettings:
