@@ -13,6 +13,8 @@ from __future__ import annotations
 import argparse
 import csv
 import itertools
+import shlex
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -31,10 +33,11 @@ def main() -> None:
     """Train what the table does not have yet, one run after the other."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", choices=TASKS, nargs="+", default=TASKS)
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="of each agent on each task")
     parser.add_argument("--out", type=Path, default=RESULT)
     asked = parser.parse_args()
     # A seed of both before the next one, so that an unfinished table compares equally many.
-    for seed, task, agent in itertools.product(range(SEEDS), asked.tasks, AGENTS):
+    for seed, task, agent in itertools.product(range(asked.seeds), asked.tasks, AGENTS):
         if (agent, task, str(seed)) in _done(asked.out):
             continue
         started = time.perf_counter()
@@ -42,7 +45,8 @@ def main() -> None:
         row = [agent, task, seed, QUERIES, round(returned, 2), round(time.perf_counter() - started)]
         print(*row, flush=True)
         _append(asked.out, row)
-        record(asked.out, "python -m benchmarks.sac_returns", added=True)
+        command = shlex.join(["python", "-m", "benchmarks.sac_returns", *sys.argv[1:]])
+        record(asked.out, command, added=True)
 
 
 def train_ours(task: str, seed: int) -> float:
