@@ -33,7 +33,7 @@ def main() -> None:
         print(f"\n{(module.__doc__ or '').strip()}")
         outcome = module.measure()
         _show(outcome)
-        _keep(name, outcome)
+        _keep(name, outcome, sys.argv[1:])
 
 
 def _show(outcome: dict[str, Any], indent: str = "  ") -> None:
@@ -48,14 +48,16 @@ def _show(outcome: dict[str, Any], indent: str = "  ") -> None:
             print(f"{indent}{name:<52} {value:,}")
 
 
-def _keep(name: str, outcome: dict[str, Any]) -> None:
+def _keep(name: str, outcome: dict[str, Any], asked: list[str]) -> None:
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     kept[name] = outcome
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n")
     from uflp.report.provenance import record
 
-    record(RESULTS, "make bench")
+    # Of some benchmarks alone: what made the others stays on record.
+    command = f"python -m benchmarks {' '.join(asked)}" if asked else "make bench"
+    record(RESULTS, command, added=bool(asked))
 
 
 main()

@@ -163,6 +163,11 @@ _SPEED = (
         ("swingup", "ddqn, online, two seeds at once", "ratio"),
     ),
     (
+        "training on HalfCheetah, `sac`, one thread",
+        "Stable-Baselines3's SAC, same networks and batch",
+        ("sac", "sac, online, HalfCheetah-v5", "ratio"),
+    ),
+    (
         "a step of MountainCar with `LocalAccess`",
         "the bare step, by its time",
         ("local_access", "ratio"),

@@ -8,24 +8,29 @@ from typing import Any
 
 from uflp.experiments.figures.plan import Figure, Scale, lines, scales
 
-_POINT_MAZE = {
-    # The two cells that lie furthest apart. An episode ends at the goal, with the only reward.
-    "arguments": {"continuing_task": False},
-    "options": {"reset_cell": [7, 1], "goal_cell": [7, 10]},
+_SMALL_NETWORKS = {
     "hidden": (128, 128),
     "learning_batch": 128,
     "min_replay": 20_000,
     "sgd_period": 4,
     "learning_rate": 1e-3,
     "tau": 0.01,
-    "n_step": 10,
-    "discount": 0.995,
+    "n_step": 5,
     # One that adapts pulls the policy apart while there is nothing to learn from.
-    "temperature": 3e-4,
+    "temperature": 0.01,
     "epsilon": 0.3,
     "repeat_probability": 0.9,
     "eval_period": 10_000,
     "eval_episodes": 5,
+}
+_POINT_MAZE = {
+    **_SMALL_NETWORKS,
+    # The two cells that lie furthest apart. An episode ends at the goal, with the only reward.
+    "arguments": {"continuing_task": False},
+    "options": {"reset_cell": [7, 1], "goal_cell": [7, 10]},
+    "n_step": 10,
+    "discount": 0.995,
+    "temperature": 3e-4,
 }
 _LOCAL = {
     "local": {
@@ -45,20 +50,6 @@ _SMALL = {
     "hidden": (16, 16),
     "learning_batch": 32,
     "min_replay": 100,
-}
-_SMALL_NETWORKS = {
-    "hidden": (128, 128),
-    "learning_batch": 128,
-    "min_replay": 20_000,
-    "sgd_period": 4,
-    "learning_rate": 1e-3,
-    "tau": 0.01,
-    "n_step": 5,
-    "temperature": 0.01,
-    "epsilon": 0.3,
-    "repeat_probability": 0.9,
-    "eval_period": 10_000,
-    "eval_episodes": 5,
 }
 _OFTEN = {"p_init": 0.2, "restart_limit": 50, "checkpoint_period": 5}
 
