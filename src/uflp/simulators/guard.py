@@ -133,8 +133,12 @@ def _observation_check(simulator: Simulator) -> Callable[[Any], str]:
 
 def _tuple_problem(result: Any, length: int) -> str:
     names = "observation and info" if length == 2 else "five values, as Gymnasium has it"
-    found = f"{len(result)} values" if isinstance(result, tuple) else f"a {type(result).__name__}"
-    return f"a call must return {names}, not {found}"
+    return f"a call must return {names}, not {what_came(result)}"
+
+
+def what_came(result: Any) -> str:
+    """Return what a call gave in the place of some values: how many, or the class of the one."""
+    return f"{len(result)} values" if isinstance(result, tuple) else f"a {type(result).__name__}"
 
 
 def unsound(settings: Any, *, seed: int = 0, restores: bool = True) -> str:

@@ -18,6 +18,7 @@ from uflp.simulators import attributes
 from uflp.simulators.attribute_reader import UnreadableError
 from uflp.simulators.base import Simulator, SnapshotError, UnsavableError
 from uflp.simulators.env_layers import LayeredEnv, copied, preserving_logs
+from uflp.simulators.guard import what_came
 from uflp.simulators.strategies import Replay, Strategy, check_strategy, choose_strategy, way_out
 from uflp.simulators.time_limits import TimeLimits, check_time_limit
 from uflp.state import State, whole_numbers
@@ -295,13 +296,14 @@ class GymnasiumSimulator(Simulator):
         self.env.close()
 
     def _reset(self, seed: int | None) -> tuple[Any, dict[str, Any]]:
-        observation, info = _whole(self.strategy.reset(seed, self._options), _OF_RESET)
+        observation, info = _whole(self.strategy.reset(seed, self._options), 2, _OF_RESET)
         self._layered.see(observation, info)
         self._time_limits.reset()
         return copied(observation), info
 
     def _step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        observation, reward, terminated, truncated, info = _whole(self._take(action), _OF_STEP)
+        result = _whole(self._take(action), 5, _OF_STEP)
+        observation, reward, terminated, truncated, info = result
         self._layered.see(observation, info)
         terminated, truncated = bool(terminated), bool(truncated)
         self._time_limits.stepped(terminated, truncated)
@@ -330,7 +332,7 @@ def _first_reset(env: Any, options: dict[str, Any] | None) -> tuple[Any, dict[st
     except (Exception, SystemExit) as error:  # an environment is anybody's code
         reason = f"{type(error).__name__}: {_one_line(error)}"
         raise UnsavableError(f"{env} cannot be reset: {reason}") from error
-    observation, info = _whole(result, _OF_RESET)
+    observation, info = _whole(result, 2, _OF_RESET)
     return observation, info
 
 
@@ -338,12 +340,12 @@ _OF_RESET = "reset() must return two values (observation, info)"
 _OF_STEP = "step(action) must return five values (observation, reward, terminated, truncated, info)"
 
 
-def _whole(result: Any, promise: str) -> Any:
+def _whole(result: Any, length: int, promise: str) -> Any:
     """Return what a call gave, if it has as many values as Gymnasium's calls have."""
-    if isinstance(result, tuple) and len(result) == (2 if promise is _OF_RESET else 5):
+    if isinstance(result, tuple) and len(result) == length:
         return result
-    found = f"{len(result)} values" if isinstance(result, tuple) else f"a {type(result).__name__}"
-    raise UsageError(f"{promise}, as Gymnasium has it since version 0.26, and returned {found}")
+    came = what_came(result)
+    raise UsageError(f"{promise}, as Gymnasium has it since version 0.26, and returned {came}")
 
 
 def _stamp(env: Any, strategy: Strategy) -> str:
